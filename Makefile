@@ -25,7 +25,7 @@ NINJA := /usr/bin/ninja
 SHELL := /bin/bash
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all hello check check-all check-diagnosis check-fresh check-hosts asan tsan soak coverage fuzz lint format bench
+.PHONY: all hello check check-all check-diagnosis check-suites check-engines check-fresh check-hosts asan tsan soak coverage fuzz lint format bench
 .PHONY: diagrams pictures install clean help
 .PHONY: test-build cross-build
 
@@ -68,9 +68,9 @@ check: ## build and run every test that proves the product
 	@$(PYTHON) tests/run.py $(CHECK_ARGS)
 
 # Each part runs, whatever became of those before it.
-check-all: ## check, lint, check-diagnosis, asan, tsan, soak, check-hosts and check-fresh, one after the other
+check-all: ## check, lint and all that takes longer, one after the other
 	@failed=; \
-	for part in check lint check-diagnosis asan tsan soak check-hosts check-fresh; do \
+	for part in check lint check-diagnosis check-suites check-engines asan tsan soak check-hosts check-fresh; do \
 		echo "== make $$part"; \
 		$(MAKE) --no-print-directory $$part || failed="$$failed $$part"; \
 	done; \
@@ -97,6 +97,16 @@ check-diagnosis: ## record anew what the real tools say of each mistake, show wh
 	@tools/packages.sh check
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) -B tests/record_diagnosis.py $(TABLES)
+
+check-suites: ## real projects of the registries with their own tests: the runner's cases are those of `test`
+	@tools/packages.sh check
+	@$(MAKE) --no-print-directory all
+	@cd tests && $(PYTHON) -B real_suites.py $(SUITES)
+
+check-engines: ## runs in containers of Docker and Podman, whose services the tests start
+	@tools/packages.sh hosts
+	@$(MAKE) --no-print-directory all
+	@SBR_ENGINES=1 SBR_MUST_WORK=1 $(PYTHON) tests/run.py --suite blackbox -k test_backend_engines
 
 check-fresh: ## both commands on a bare Debian 12: in a chroot, in containers, booted, as a user with sudo
 	@tools/packages.sh hosts
@@ -129,12 +139,13 @@ tsan: ## the engine and a client with many threads under ThreadSanitizer
 	$(call compile,build-tsan)
 	@SBR_BUILD=build-tsan $(PYTHON) -B tests/warm/soak.py --sanitize thread --runs 500 $(SOAK_ARGS)
 
-soak: ## 20,000 mixed runs through an engine, and 1,000 cells of sessions, with kills and crashes
+soak: ## 20,000 mixed runs through an engine, 1,000 cells of sessions, 10,000 requests of HTTP; with kills and crashes
 	@tools/packages.sh check
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) -B tests/warm/soak.py $(SOAK_ARGS)
 	@SBR_SESSION_KILLS=1000 SBR_ENGINE_RESTARTS=10 SBR_LIVE_SESSIONS=20 \
 		$(PYTHON) tests/run.py --suite blackbox -k "session_kills or session_engines"
+	@SOAK_REQUESTS=10000 $(PYTHON) tests/run.py --suite blackbox -k "test_clients_leave"
 
 coverage: ## how much of src/ the unit, golden, blackbox, escape and warm tests reach; fails below 80 % of lines
 	@tools/packages.sh check

@@ -154,8 +154,9 @@ enum sbr_event_type {
     SBR_EVENT_PROGRESS,  /* a tree is being copied: `files` and `bytes` so far */
     SBR_EVENT_DENIAL,    /* something was refused; each target and rule once */
     SBR_EVENT_METRICS,   /* `metrics`, as sbr_job_set_metrics_every asked */
-    SBR_EVENT_STDIN      /* after a write that was cut short: there is room again, or the program
+    SBR_EVENT_STDIN,     /* after a write that was cut short: there is room again, or the program
                           * reads no more, which the next write reports */
+    SBR_EVENT_PORT       /* the port `port` of `target` leads to `inside_port`; before any stage */
 };
 
 /* All pointers are borrowed and valid during the call; those of other types are NULL. */
@@ -172,6 +173,8 @@ typedef struct sbr_event {
     const char *rule;   /* what refused it */
     const char *remedy; /* what would allow it, or NULL */
     const sbr_metrics *metrics;
+    unsigned int port; /* of the host; `target` has its addresses */
+    unsigned int inside_port;
 } sbr_event;
 
 typedef void sbr_output_fn(void *context, int stream, const char *data, size_t len);
@@ -227,6 +230,9 @@ int sbr_request_set_env(sbr_request *req, const char *name, const char *value);
 int sbr_request_set_limit(sbr_request *req, enum sbr_limit which, uint64_t value);
 /* Where the program starts, inside: an absolute path; without it, /work. */
 int sbr_request_set_workdir(sbr_request *req, const char *dir);
+/* What makes the container around the sandbox: "native" (the default: nothing does), "auto",
+ * "oci:crun", "oci:runc", "oci:/PATH", "docker", "podman", or either with ":/SOCKET". */
+int sbr_request_set_backend(sbr_request *req, const char *name);
 /* The program sees the files of an image, and its tools are those of the image: a directory, or a
  * name that `sandbox-run image pull` has brought. */
 int sbr_request_set_image(sbr_request *req, const char *ref);
@@ -247,6 +253,10 @@ int sbr_request_set_network(sbr_request *req, const char *mode);
 /* Adds a host, as `--allow-host` takes it: NAME, *.NAME, ADDRESS or ADDRESS/BITS, each also with
  * :PORT.  Without a mode it sets "allow"; with "none" or "localhost" the run is refused. */
 int sbr_request_allow_host(sbr_request *req, const char *rule);
+/* Makes a TCP port of the host's loopback lead to one inside, as `--publish` takes it:
+ * [HOST:]PORT[:INSIDE].  With port 0 the kernel chooses one; SBR_EVENT_PORT and the result say
+ * which. */
+int sbr_request_publish(sbr_request *req, const char *port);
 /* Sets what the request leaves open by the user's configuration file and, with `dir`, by the
  * project's file there (docs/configuration.md).  The library reads no configuration unless it is
  * called.  0; 1: the same, but *err says why something of the project's file was not taken;
@@ -277,6 +287,9 @@ int sbr_request_set_workspace(sbr_request *req, const char *name);
 int sbr_request_add_output(sbr_request *req, const char *spec);
 /* `flags` of enum sbr_changes_flag, or 0. */
 int sbr_request_set_changes(sbr_request *req, unsigned int flags);
+/* Not 0: the program cannot change the files of the image; /work, /tmp and volumes stay as they
+ * are. */
+int sbr_request_set_read_only(sbr_request *req, int read_only);
 /* Not 0: all of stdout and stderr is kept in files of the state directory, up to 1 GiB and for a
  * day.  The result has `output_id`, and `sandbox-run output ID` prints it. */
 int sbr_request_set_keep_output(sbr_request *req, int keep);
@@ -358,6 +371,39 @@ typedef struct sbr_batch {
 /* Runs until nothing is left.  SBR_E_INVALID: the struct is wrong; SBR_E_SYSTEM: the machine cannot
  * wait for so many runs. */
 int sbr_batch_run(sbr_runtime *rt, const sbr_batch *batch, sbr_error *err);
+
+/* How a project is built (docs/build.md).  The caller sets struct_size. */
+typedef struct sbr_build {
+    size_t struct_size;
+    const char *tool;       /* "make", "cargo", ...; NULL: by the files of the project */
+    const char *output_dir; /* where artifacts are copied to, absolute; NULL: they are kept as
+                             * changes, for sbr_changes_apply */
+    int twice;              /* not 0: builds again, and compares the bytes of the artifacts */
+    int stop_fd;            /* readable: the build is cancelled; 0: none */
+    int installs_nothing;   /* not 0: a tool that the machine lacks is not installed as a package */
+} sbr_build;
+/* Builds the project of the request (sbr_request_set_project), or its files, in a sandbox.  The
+ * request's arguments go to the tool, and the request is completed: language, command, and limits
+ * for a build where none are given.  *ret becomes JSON, the result of the run with the tool, its
+ * messages and its artifacts; the caller frees it.  SBR_E_NOT_FOUND: nothing says how to build. */
+int sbr_build_run(sbr_runtime *rt, sbr_request *req, const sbr_build *how, char **ret,
+                  sbr_error *err);
+
+/* Golden cases: commands with what is expected of them (docs/build.md).  The caller sets
+ * struct_size. */
+typedef struct sbr_golden {
+    size_t struct_size;
+    const char *dir;   /* of the cases, absolute; NULL: `cases` has them */
+    const char *cases; /* a JSON array of cases, each an object as docs/build.md has it */
+    unsigned int jobs; /* cases at a time; 0: as many as there are processors */
+    int update;        /* not 0: what makes the cases pass is kept as changes of `dir`, for
+                        * sbr_changes_apply */
+    int stop_fd;       /* readable: the cases that run are cancelled; 0: none */
+} sbr_golden;
+/* Runs the cases, each by a copy of the request with the case's command.  *ret becomes JSON; the
+ * caller frees it.  SBR_E_NOT_FOUND: the directory has no case. */
+int sbr_golden_run(sbr_runtime *rt, const sbr_request *base, const sbr_golden *how, char **ret,
+                   sbr_error *err);
 
 const sbr_report *sbr_result_report(const sbr_result *r);
 char *sbr_result_to_json(const sbr_result *r); /* the caller frees it; NULL without memory */

@@ -15,6 +15,7 @@ import engine
 import support
 
 PROGRAM = support.BUILD / "sandbox-run-http"
+FRONT = "sandbox-run-fro"  # the kernel keeps 15 characters
 END_S = 20
 
 
@@ -43,7 +44,8 @@ class Reply:
 class Gateway:
     """In a `with` block it serves; `folder` is a new directory for its socket and its state."""
 
-    def __init__(self, folder, options=(), env=None):
+    def __init__(self, folder, options=(), env=None, hooks=False):
+        self.program = support.TEST_BUILD / PROGRAM.name if hooks else PROGRAM
         self.folder = pathlib.Path(folder)
         self.socket = self.folder / "http.sock"
         self.env = support.surroundings(None, {"SANDBOX_RUN_STATE": str(self.folder / "state"), **(env or {})})
@@ -51,12 +53,12 @@ class Gateway:
         self.process = self.address = None
 
     def __enter__(self):
-        if not PROGRAM.exists():
+        if not self.program.exists():
             pytest.skip("the gateway was left out of this build")
         support.machine_gives.skip_if(support.lacks(None))
         self.folder.mkdir(mode=0o700, exist_ok=True)
         self.process = subprocess.Popen(
-            [PROGRAM, "--socket", self.socket, "--listen", "127.0.0.1:0", *self.options],
+            [self.program, "--socket", self.socket, "--listen", "127.0.0.1:0", *self.options],
             env=self.env, stderr=subprocess.PIPE, text=True)
         for line in self.process.stderr:
             if "http" in line and "://" in line:
@@ -126,9 +128,26 @@ class Gateway:
         raise KeyError(name)
 
 
+def fronts(gateway):
+    """The processes that read what its clients send."""
+    return [pid for pid in engine.descendants(gateway.process.pid) if name_of(pid) == FRONT]
+
+
+def name_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/comm").read_text(encoding="ascii").strip()
+    except OSError:
+        return None
+
+
+def runs_of(gateway):
+    """Processes that are none of its fronts."""
+    return [pid for pid in engine.descendants(gateway.process.pid) if name_of(pid) not in (None, FRONT)]
+
+
 def children_are_gone(gateway):
     """True as soon as no run of this gateway is left."""
-    return engine.within(20, lambda: not [pid for pid in engine.descendants(gateway.process.pid) if os.path.exists(f"/proc/{pid}")])
+    return engine.within(20, lambda: not runs_of(gateway))
 
 
 class WebSocket:

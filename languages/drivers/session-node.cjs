@@ -13,6 +13,7 @@ const path = require('node:path');
 const { pathToFileURL } = require('node:url');
 const util = require('node:util');
 const vm = require('node:vm');
+const { Worker } = require('node:worker_threads');
 
 const { Buffer, process } = globalThis; // the cells may take them away
 const LARGEST = 16 << 20;
@@ -32,7 +33,41 @@ let interrupted; // true once after each interrupt; undefined: Node tells of the
 let running = 0; // the cell
 let interrupt = null; // ends the wait for a cell
 let giveBack; // the watch of signals
+const frames = []; // that came and were not served yet
+let serving = false; // a cell runs
 let known; // names that are not the user's
+let watcher; // the thread that interrupts what runs after the first `await`; undefined: not needed yet
+const shared = new Int32Array(new SharedArrayBuffer(12)); // the watch of signals, interrupts heard, the running cell
+const WATCHES = 0, LET_GO_NOW = 1, LET_GO = 2; // the watch
+const LATER = /\b(await|async|import|require|then|catch|finally|on|once|next|nextTick|queueMicrotask|set(Timeout|Interval|Immediate))\b/;
+const PATIENCE_MS = 200; // before code that does not let go is broken off
+const WATCHER = `
+'use strict';
+const { workerData: shared, parentPort } = require('node:worker_threads');
+const { Session } = require('node:inspector');
+const vm = require('node:vm');
+globalThis.shared = shared;
+const LET_GO = ${LET_GO};
+const asleep = new vm.Script('Atomics.wait(shared, 0, 0)');
+for (;;) {
+    try {
+        asleep.runInThisContext({ breakOnSigint: true });
+        Atomics.store(shared, 0, LET_GO);
+        Atomics.notify(shared, 0);
+        Atomics.wait(shared, 0, LET_GO);
+        continue;
+    } catch { // a signal
+    }
+    const heard = Atomics.load(shared, 1), cell = Atomics.load(shared, 2);
+    parentPort.postMessage(cell);
+    if (!cell || Atomics.wait(shared, 1, heard, ${PATIENCE_MS}) !== 'timed-out' || Atomics.load(shared, 2) !== cell)
+        continue;
+    const session = new Session();
+    session.connectToMainThread();
+    session.post('Runtime.terminateExecution');
+    Atomics.wait(shared, 1, heard, ${PATIENCE_MS});
+    session.disconnect();
+}`;
 
 function send(word, number, argument, value) {
     let text = Buffer.from(stringify(value));
@@ -265,6 +300,16 @@ function takeSignals() {
     return stop;
 }
 
+/* A handler of a cell has taken the signal from Node's watch, which gets it back only when nobody watches. */
+function setWatch(state) {
+    if (!watcher)
+        return;
+    Atomics.store(shared, 0, state);
+    Atomics.notify(shared, 0);
+    if (state === LET_GO_NOW)
+        Atomics.wait(shared, 0, state, 5 * PATIENCE_MS);
+}
+
 /* An interrupt is for the cell, whatever cells before it have done; what came before it is not for it. */
 function watchSignals() {
     if (!interrupted) {
@@ -274,15 +319,35 @@ function watchSignals() {
     }
     if (process.listenerCount('SIGINT')) {
         process.removeAllListeners('SIGINT');
+        setWatch(LET_GO_NOW);
         giveBack();
         giveBack = takeSignals();
+        setWatch(WATCHES);
     }
     interrupted();
     return setInterval(() => interrupted() && onInterrupt(), LOOK_MS);
 }
 
+/* What a cell computes after its first `await`, and in callbacks, is not under Node's watch of signals.  A thread is:
+ * it asks this one to end the cell, and breaks the code off that does not let this one hear. */
+function watchCallbacks(code) {
+    if (watcher || !LATER.test(code))
+        return;
+    watcher = new Worker(WATCHER, { eval: true, workerData: shared, stdout: true, stderr: true });
+    watcher.unref();
+    watcher.on('error', () => {}); // cells then end at their next `await`, as without it
+    watcher.on('message', (cell) => {
+        Atomics.add(shared, 1, 1);
+        Atomics.notify(shared, 1);
+        if (cell === running)
+            onInterrupt();
+    });
+}
+
 async function execute(number, code) {
     running = number;
+    Atomics.store(shared, 2, number);
+    watchCallbacks(code);
     const look = watchSignals();
     let status = 'ok', details = {};
     try {
@@ -307,8 +372,11 @@ async function execute(number, code) {
     interrupt = null;
     clearInterval(look);
     post('Runtime.releaseObjectGroup', { objectGroup: 'cell' });
+    Atomics.store(shared, 2, 0);
     send('done', number, status, details);
     running = 0;
+    serving = false;
+    serveNext();
 }
 
 function onInterrupt() {
@@ -396,9 +464,21 @@ const questions = {
     },
 };
 
-async function serveFrame({ word, number, argument, payload }) {
-    if (word === 'execute')
-        return execute(number, payload);
+/* One frame after the other.  Code that is broken off takes with it what waits in the queue of promises, so the
+ * order of frames is not left to promises. */
+function serveNext() {
+    while (!serving && frames.length) {
+        const frame = frames.shift();
+        if (frame.word === 'execute') {
+            serving = true;
+            execute(frame.number, frame.payload);
+        } else {
+            answerFrame(frame);
+        }
+    }
+}
+
+function answerFrame({ word, number, argument, payload }) {
     let answer = ['invalid', { message: `this kernel does not know '${word}'` }];
     try {
         answer = questions[word] ? questions[word](payload, argument) : answer;
@@ -409,7 +489,7 @@ async function serveFrame({ word, number, argument, payload }) {
 }
 
 function readFrames(socket) {
-    let waiting = Buffer.alloc(0), last = Promise.resolve();
+    let waiting = Buffer.alloc(0);
     socket.on('data', (data) => {
         waiting = Buffer.concat([waiting, data]);
         for (let end; (end = waiting.indexOf(10)) >= 0;) {
@@ -417,11 +497,12 @@ function readFrames(socket) {
             if (!(Number(length) <= LARGEST))
                 process.reallyExit(1);
             if (waiting.length < end + 1 + Number(length))
-                return;
+                break;
             const payload = waiting.toString('utf8', end + 1, end + 1 + Number(length));
             waiting = waiting.subarray(end + 1 + Number(length));
-            last = last.then(() => serveFrame({ word, number: Number(number), argument, payload }));
+            frames.push({ word, number: Number(number), argument, payload });
         }
+        serveNext();
     });
     socket.on('end', () => process.exit(0));
     socket.on('error', () => process.exit(1));

@@ -462,10 +462,12 @@ class Checkpoints:
     A copy does not share threads, and sockets and files that are open are shared with the original."""
 
     LARGEST_NUMBER = 8
+    PATIENCE_MS = 5000 # for a woken state to say that it lives
 
     def __init__(self):
-        self.waiting = {} # cell -> (pid, descriptor that wakes it)
+        self.waiting = {} # cell -> (pid, descriptor that wakes it, descriptor on which it says so)
         self.forking = False
+        self._poll = select.poll
 
     def save(self, cell, channel):
         """True in a copy that was woken: it is the kernel now."""
@@ -473,37 +475,58 @@ class Checkpoints:
         if len(self.waiting) >= self.LARGEST_NUMBER:
             self.drop(lambda other: other == min(self.waiting))
         sleep, wake = os.pipe()
+        hear, say = os.pipe()
         self.forking = True
         pid = os.fork()
         self.forking = False
         if pid:
             os.close(sleep)
-            self.waiting[cell] = (pid, move_high(wake))
+            os.close(say)
+            self.waiting[cell] = (pid, move_high(wake), move_high(hear))
             return False
         os.close(wake)
+        os.close(hear)
         channel.owner = os.getpid()
+        channel.waiting = b"" # what the original has read is not for the copy
         if os.read(sleep, 1) != b"g":
             os._exit(0)
+        os.write(say, b"a")
         os.close(sleep)
+        os.close(say)
         self.save(cell, channel) # so that one can come back again; the states before it are still there
         return True
 
     def drop(self, which):
         for cell in [cell for cell in self.waiting if which(cell)]:
-            pid, end = self.waiting.pop(cell)
-            os.close(end)
-            try:
-                os.kill(pid, signal.SIGKILL) # later states have its descriptor as well
-                os.waitpid(pid, 0)
-            except (ChildProcessError, ProcessLookupError): # a child of the kernel before this one
-                pass
+            self.end(*self.waiting.pop(cell))
+
+    def end(self, pid, wake, hear):
+        os.close(wake)
+        os.close(hear)
+        try:
+            os.kill(pid, signal.SIGKILL) # later states have its descriptor as well
+            os.waitpid(pid, 0)
+        except (ChildProcessError, ProcessLookupError): # a child of the kernel before this one
+            pass
+
+    def wakes(self, wake, hear):
+        """False for a state that a cell has killed or stopped: a wait for it would have no end."""
+        try:
+            os.write(wake, b"g")
+        except BrokenPipeError:
+            return False
+        poll = self._poll()
+        poll.register(hear, select.POLLIN)
+        return bool(poll.poll(self.PATIENCE_MS)) and os.read(hear, 1) == b"a"
 
     def back(self, cell):
         """Wakes a saved state.  This process gives its memory back and stands for the new kernel."""
-        pid, end = self.waiting.pop(cell)
-        self.drop(lambda other: other > cell)
+        pid, wake, hear = self.waiting.pop(cell)
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]) # until the stand-in can pass it on
-        os.write(end, b"g")
+        if not self.wakes(wake, hear):
+            self.end(pid, wake, hear)
+            raise RuntimeError("the saved state is gone; a cell has ended or stopped it")
+        self.drop(lambda other: other > cell)
         os.execv(sys.executable, [sys.executable, "-I", "-S", "-c", STAND_IN, str(pid)])
 
 
@@ -577,7 +600,7 @@ def after_fork(shell, checkpoints):
     def lose():
         if checkpoints.forking:
             return
-        for end in [shell.channel.fd] + [end for _, end in checkpoints.waiting.values()]:
+        for end in [shell.channel.fd] + [end for _, *ends in checkpoints.waiting.values() for end in ends]:
             try:
                 os.close(end)
             except OSError:

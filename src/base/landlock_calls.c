@@ -32,7 +32,7 @@ int landlock_abi(void)
     return abi > 0 ? (int)abi : 0;
 }
 
-int landlock_create(int abi, uint64_t net, uint64_t *ret_files)
+int landlock_create(int abi, uint64_t left_out, uint64_t net, uint64_t *ret_files)
 {
     struct ruleset_attr attr = { .files = FILES_ABI1 };
     size_t known = offsetof(struct ruleset_attr, net); /* what this ABI has of the attribute */
@@ -40,6 +40,7 @@ int landlock_create(int abi, uint64_t net, uint64_t *ret_files)
     attr.files |= abi >= 2 ? LANDLOCK_REFER : 0;
     attr.files |= abi >= 3 ? LANDLOCK_TRUNCATE : 0;
     attr.files |= abi >= 5 ? LANDLOCK_IOCTL_DEV : 0;
+    attr.files &= ~left_out;
     if (abi >= 4) {
         attr.net = net;
         known = offsetof(struct ruleset_attr, scoped);

@@ -17,9 +17,10 @@
 
 /* 0: the kernel has no Landlock. */
 int landlock_abi(void);
-/* Handles all rights to files and all scopes that this ABI knows, and of the network rights those
- * in `net`.  *ret_files are the rights to files.  The fd of the ruleset, or -1 with errno. */
-int landlock_create(int abi, uint64_t net, uint64_t *ret_files);
+/* Handles all rights to files that this ABI knows but those in `left_out`, all its scopes, and of
+ * the network rights those in `net`.  *ret_files are the rights to files that are handled.  The fd
+ * of the ruleset, or -1 with errno. */
+int landlock_create(int abi, uint64_t left_out, uint64_t net, uint64_t *ret_files);
 /* Allows `rights` at and below an open path; 0 or -1 with errno. */
 int landlock_allow(int ruleset, int path_fd, uint64_t rights);
 /* Holds from now on; 0 or -1 with errno. */

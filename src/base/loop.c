@@ -13,7 +13,7 @@
 #define SYS_epoll_pwait2 441
 #endif
 
-#define LONGEST_US 3600000000ULL
+#define LONGEST_US 3600000000ULL /* so that milliseconds fit an int; callers wait again */
 
 /* Arms the one timer fd for the earliest deadline. */
 static void rearm(struct loop *loop)
@@ -168,10 +168,14 @@ void loop_free_later(struct loop *loop, struct loop_garbage *garbage)
 static int wait_for_events(struct loop *loop, uint64_t timeout_us)
 {
     struct timespec timeout;
-    int ms = timeout_us > LONGEST_US ? -1 : (int)((timeout_us + 999) / 1000);
+    int ms;
     long n;
 
-    if (ms < 0 || timeout_us % 1000 == 0)
+    if (timeout_us == LOOP_FOREVER)
+        return epoll_wait(loop->epoll_fd, loop->batch, LOOP_BATCH, -1);
+    timeout_us = timeout_us < LONGEST_US ? timeout_us : LONGEST_US;
+    ms = (int)((timeout_us + 999) / 1000);
+    if (timeout_us % 1000 == 0)
         return epoll_wait(loop->epoll_fd, loop->batch, LOOP_BATCH, ms);
     timeout = clock_from_ns((int64_t)timeout_us * 1000);
     n = syscall(SYS_epoll_pwait2, loop->epoll_fd, loop->batch, LOOP_BATCH, &timeout, NULL, 0);

@@ -32,7 +32,7 @@ static void refuse_word(const struct options *o, const struct action *actions, c
                         sbr_error *err)
 {
     const char *command = o->command->name;
-    char names[160] = "";
+    char names[320] = "";
     size_t used = 0;
 
     for (size_t i = 0; actions[i].name && used < sizeof(names); i++) {

@@ -113,7 +113,9 @@ static bool needs_documents(const struct options *o)
     if (o->request_path || o->request->image || o->language_files.n ||
         settings_names_policy_file(o))
         return true;
-    if (settings_exist(o) || (o->command == &cmd_run && source_is_notebook(o)))
+    if (settings_exist(o) ||
+        (o->command == &cmd_run &&
+         (o->display || source_is_notebook(o) || source_find_tests(o) == SOURCE_TESTS_OF_RUNNER)))
         return true;
     if (!runner_config_dir(config, sizeof(config)))
         return false;
@@ -131,7 +133,7 @@ static int start_command(const struct program *program, struct options *o, sbr_e
         return cli_fail(o, err);
     if (o->cold) /* sessions are made by the library, which has no other word for it */
         (void)setenv("SANDBOX_RUN_COLD", "1", 1);
-    return o->command->run(o);
+    return o->max_chars ? program->documents->run_shortened(o) : o->command->run(o);
 }
 
 static int run_command(const struct program *program, const struct command *command, char **whole,
@@ -244,10 +246,32 @@ static void put_command_first(char **argv, size_t at)
     argv[1] = name;
 }
 
+/* A link named `docker` is the command `docker`: its words come behind that one. */
+static char **insert_docker(int *argc, char **argv)
+{
+    static char **longer; /* for as long as the process lives */
+    const char *slash = *argc ? strrchr(argv[0], '/') : NULL;
+
+    if (!*argc || strcmp(slash ? slash + 1 : argv[0], "docker") != 0)
+        return argv;
+    longer = calloc((size_t)*argc + 2, sizeof(*longer));
+    if (!longer)
+        return argv;
+    longer[0] = (char *)"sandbox-run";
+    longer[1] = (char *)"docker";
+    memcpy(longer + 2, argv + 1, (size_t)*argc * sizeof(*argv)); /* with the NULL at the end */
+    ++*argc;
+    return longer;
+}
+
 int cli_main(const struct program *program, int argc, char **argv)
 {
-    size_t at = find_command_word(program, argc, argv);
-    const struct command *command = at ? cli_find_command(program->commands, argv[at]) : NULL;
+    const struct command *command;
+    size_t at;
+
+    argv = insert_docker(&argc, argv);
+    at = find_command_word(program, argc, argv);
+    command = at ? cli_find_command(program->commands, argv[at]) : NULL;
 
     if (claim_standard_fds() < 0)
         return EXIT_OURS;

@@ -25,6 +25,9 @@ struct command {
     const char *ids;   /* the command that prints the words that may follow; NULL: there is none */
     bool arguments;    /* words behind the first are arguments of the program */
     bool command_line; /* everything from the first word on is the command to run */
+    /* True for a printed line that is no failure: others come first in --max-chars.  NULL: the
+     * command has an order of its own. */
+    bool (*good_line)(const char *line, size_t len);
     int (*run)(struct options *o);
 };
 
@@ -34,7 +37,8 @@ extern const struct command cmd_run, cmd_exec;
 extern const struct command cmd_plan, cmd_explain, cmd_doctor, cmd_languages, cmd_cache;
 extern const struct command cmd_changes, cmd_apply, cmd_undo, cmd_workspace, cmd_serve;
 extern const struct command cmd_output, cmd_config, cmd_trust, cmd_audit;
-extern const struct command cmd_image, cmd_batch, cmd_compare, cmd_profile, cmd_test;
+extern const struct command cmd_image, cmd_batch, cmd_compare, cmd_profile, cmd_test, cmd_verify;
+extern const struct command cmd_build, cmd_golden, cmd_docker;
 extern const struct command cmd_session, cmd_repl, cmd_mcp, cmd_agent, cmd_token;
 extern const struct command cmd_completion, cmd_help;
 /* NULL-terminated, in the order of the help. */

@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/host_path.h"
 #include "cli/start.h"
@@ -19,14 +20,18 @@
 #define HOSTS_MAX ((size_t)1 << 20)
 
 struct agent_options {
-    const char *hosts, *of;
-    bool save, apply;
+    const char *hosts, *of, *grant;
+    bool ask, save, apply;
 };
 
 /* clang-format off */
 static const struct option own_options[] = {
     { 0, "hosts", "FILE", "hosts to reach, a line each (default: agent-hosts beside config.yaml)",
       OPTION_OWN(struct agent_options, hosts) },
+    { 0, "ask", NULL, "at a terminal: decide about each refused host while it runs",
+      OPTION_OWN(struct agent_options, ask) },
+    { 0, "grant", "HOST[:PORT]", "of an agent that runs: it may reach this, too",
+      OPTION_OWN(struct agent_options, grant) },
     { 0, "save", NULL, "of an agent that runs: keep what it changed so far, and print the id",
       OPTION_OWN(struct agent_options, save) },
     { 0, "apply", NULL, "of an agent that runs: the same, and make it real",
@@ -116,8 +121,32 @@ static int allow_hosts(struct options *o, sbr_error *err)
     return add_hosts(o, path, false, err);
 }
 
+/* A refusal by a rule is one that another rule takes back, so the sandbox needs a way out that has
+ * rules, if only none at first. */
+static int prepare_ask(struct options *o, sbr_error *err)
+{
+    const struct config *config = o->config;
+    bool configured = config && config->from[CONFIG_NETWORK].origin != CONFIG_BY_DEFAULT &&
+                      network_goes_outside(config->network.mode);
+
+    if (o->json || o->stream || o->raw || o->no_tty || !isatty(STDIN_FILENO) ||
+        !isatty(STDOUT_FILENO))
+        return err_set(err, SBR_E_INVALID, "agent",
+                       "--ask needs a terminal that is ours: stdin and stdout, without --json, "
+                       "--stream, --raw and --no-tty");
+    if (o->request->network_given && !network_goes_outside(o->request->network.mode))
+        return err_set(err, SBR_E_INVALID, "agent",
+                       "--ask cannot open --network %s; leave --network out, and nothing is "
+                       "reached that you do not allow",
+                       network_mode_name(o->request->network_asked));
+    if (request_has_network(o->request) || configured)
+        return 0;
+    return request_set_network(o->request, network_mode_name(NETWORK_ALLOW), err);
+}
+
 static int set_up(struct options *o, sbr_error *err)
 {
+    const struct agent_options *own = o->own;
     scoped_free char *here = NULL;
 
     if (!o->rest || !*o->rest)
@@ -129,7 +158,7 @@ static int set_up(struct options *o, sbr_error *err)
         return err->code;
     o->request->keep = o->request->project != NULL;
     preset_limits(o);
-    if (allow_hosts(o, err) < 0)
+    if (allow_hosts(o, err) < 0 || (own->ask && prepare_ask(o, err) < 0))
         return err->code;
     for (char **word = o->rest; *word; word++)
         if (request_add_arg(o->request, *word, err) < 0)
@@ -137,11 +166,24 @@ static int set_up(struct options *o, sbr_error *err)
     return 0;
 }
 
+static int grant(const struct agent_options *own, sbr_error *err)
+{
+    char reply[AGENT_REPLY_SIZE], order[AGENT_REPLY_SIZE];
+
+    snprintf(order, sizeof(order), AGENT_ALLOW "%.300s", own->grant);
+    if (agent_socket_ask(own->of, order, reply, err) < 0)
+        return err->code;
+    printf("allowed %s\n", reply);
+    return 0;
+}
+
 /* From another terminal. */
-static int ask(const struct agent_options *own, sbr_error *err)
+static int ask_agent(const struct agent_options *own, sbr_error *err)
 {
     char id[AGENT_REPLY_SIZE], order[AGENT_REPLY_SIZE + 16];
 
+    if (own->grant)
+        return grant(own, err);
     if (agent_socket_ask(own->of, "save", id, err) < 0)
         return err->code;
     if (!id[0]) {
@@ -160,17 +202,24 @@ static int ask(const struct agent_options *own, sbr_error *err)
 
 static int run_here(struct options *o, sbr_error *err)
 {
+    const struct agent_options *own = o->own;
     struct run_door door = { .fd = -1, .serve = agent_socket_serve };
+    struct ask ask;
     char title[300];
     int status;
 
     if (set_up(o, err) < 0 || agent_socket_listen(&door.fd, err) < 0)
         return err->code;
     o->door = &door;
+    if (own->ask && ask_init(&ask, err) < 0)
+        return err->code;
+    o->ask = own->ask ? &ask : NULL;
     snprintf(title, sizeof(title), "%.280s", o->rest[0]);
     status = start_request(o, title, false);
     agent_socket_remove();
     close(door.fd);
+    if (o->ask)
+        ask_done(o->ask);
     return status;
 }
 
@@ -178,7 +227,7 @@ static int agent_run(struct options *o)
 {
     const struct agent_options *own = o->own;
     sbr_error err = { 0 };
-    int r = own->save || own->apply ? ask(own, &err) : run_here(o, &err);
+    int r = own->save || own->apply || own->grant ? ask_agent(own, &err) : run_here(o, &err);
 
     return r < 0 ? cli_fail(o, &err) : r;
 }
@@ -191,6 +240,7 @@ const struct command cmd_agent = {
         "Examples:\n"
         "  sandbox-run agent -- bash                          look around in the project\n"
         "  sandbox-run agent -e ANTHROPIC_API_KEY --allow-host api.anthropic.com -- claude\n"
+        "  sandbox-run agent --ask -- bash                    you decide about each host\n"
         "  sandbox-run agent --project site --network none -- make test\n"
         "  sandbox-run changes diff $(sandbox-run agent --save)   while it runs, elsewhere\n"
         "  sandbox-run agent --apply                          what it did so far becomes real\n\n"

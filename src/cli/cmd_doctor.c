@@ -10,14 +10,16 @@
 #include "lib/runner.h"
 #include "plan/language.h"
 
+#define BACKENDS_MAX 6
+
 struct report {
     const struct features *features;
-    struct finding findings[DOCTOR_MAX + 1]; /* the last is the trial */
+    struct finding findings[DOCTOR_MAX + 1 + BACKENDS_MAX]; /* the last are the trials */
     size_t n_findings;
     bool works;
 };
 
-static int run_true(sbr_result **ret, sbr_error *err)
+static int run_true(const char *backend, sbr_result **ret, sbr_error *err)
 {
     static const char *const argv[] = { "true", NULL };
     sbr_runtime *runtime = NULL;
@@ -30,21 +32,30 @@ static int run_true(sbr_result **ret, sbr_error *err)
     if (r == 0)
         r = sbr_request_set_argv(req, argv);
     if (r == 0)
+        r = sbr_request_set_backend(req, backend);
+    if (r == 0)
         r = sbr_run(runtime, req, ret, err);
     sbr_request_free(req);
     sbr_runtime_close(runtime);
     return r;
 }
 
-/* The proof: a real run at the default tier. */
-static bool try_run(struct finding *finding)
+/* The proof: a real run at the default tier.  Only the native backend has to work. */
+static bool try_run(const char *name, const char *backend, struct finding *finding)
 {
+    bool native = !strcmp(backend, "native");
     sbr_result *result = NULL;
     sbr_error err = { 0 };
 
-    finding->name = "trial run";
-    finding->state = MISSING;
-    if (run_true(&result, &err) < 0 || !result) {
+    finding->name = name;
+    finding->state = native ? MISSING : WEAKER;
+    if (run_true(backend, &result, &err) < 0 || !result) {
+        if (err.code == SBR_E_UNSUPPORTED && !strcmp(err.stage, "backend")) {
+            finding->state = FOUND;
+            snprintf(finding->found, sizeof(finding->found),
+                     "not installed, and not needed: it would be a second wall");
+            return false;
+        }
         snprintf(finding->found, sizeof(finding->found), "%s", err.message);
         return false;
     }
@@ -138,6 +149,15 @@ static void print_json(const struct report *report)
     present_json(&j);
 }
 
+static void try_backends(struct report *report)
+{
+    const char *const *names = runner_backends();
+
+    for (size_t i = 0; i < BACKENDS_MAX && names[i]; i++)
+        if (strcmp(names[i], "native") != 0)
+            try_run(names[i], names[i], &report->findings[report->n_findings++]);
+}
+
 static int doctor_run(struct options *o)
 {
     struct report report = { 0 };
@@ -148,7 +168,8 @@ static int doctor_run(struct options *o)
         return cli_fail(o, &err);
     report.features = runner_features(runtime);
     report.n_findings = doctor_examine(report.features, report.findings);
-    report.works = try_run(&report.findings[report.n_findings++]);
+    report.works = try_run("trial run", "native", &report.findings[report.n_findings++]);
+    try_backends(&report);
     if (o->json) {
         print_json(&report);
     } else {

@@ -9,10 +9,10 @@
 /* clang-format off */
 const struct command *const commands[] = {
     &cmd_run, &cmd_exec, &cmd_plan, &cmd_explain, &cmd_changes, &cmd_apply, &cmd_undo,
-    &cmd_workspace, &cmd_batch, &cmd_compare, &cmd_profile, &cmd_test, &cmd_image, &cmd_output,
-    &cmd_session, &cmd_repl, &cmd_mcp, &cmd_agent, &cmd_serve, &cmd_token, &cmd_languages,
-    &cmd_cache, &cmd_config, &cmd_trust, &cmd_audit, &cmd_doctor, &cmd_completion, &cmd_help,
-    NULL
+    &cmd_workspace, &cmd_batch, &cmd_compare, &cmd_profile, &cmd_test, &cmd_build, &cmd_golden,
+    &cmd_verify, &cmd_image, &cmd_docker, &cmd_output, &cmd_session, &cmd_repl, &cmd_mcp,
+    &cmd_agent, &cmd_serve, &cmd_token, &cmd_languages, &cmd_cache, &cmd_config, &cmd_trust,
+    &cmd_audit, &cmd_doctor, &cmd_completion, &cmd_help, NULL
 };
 /* clang-format on */
 
@@ -58,8 +58,10 @@ static void print_option(const struct option *option)
     int n = option->letter ? snprintf(left, sizeof(left), "-%c, ", option->letter)
                            : snprintf(left, sizeof(left), "    ");
 
-    snprintf(left + n, sizeof(left) - (size_t)n, "--%s%s%s", option->name,
-             option->metavar ? " " : "", option->metavar ? option->metavar : "");
+    n += snprintf(left + n, sizeof(left) - (size_t)n, "--%s%s%s", option->name,
+                  option->metavar ? " " : "", option->metavar ? option->metavar : "");
+    if (option->maybe)
+        snprintf(left + n, sizeof(left) - (size_t)n, "[=%s]", option->maybe);
     if (option->limit)
         limits_format((enum sbr_limit)(option->limit - limit_defs), option->limit->preset, preset,
                       sizeof(preset));

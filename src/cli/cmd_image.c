@@ -8,17 +8,22 @@
 #include "cli/amounts.h"
 #include "cli/present.h"
 #include "image/image_store.h"
+#include "lib/image_build.h"
+#include "lib/image_export.h"
 #include "lib/image_pull.h"
 #include "lib/runner.h"
 
 struct image_options {
     bool plain_http;
+    const char *tag;
 };
 
 /* clang-format off */
 static const struct option own_options[] = {
     { 0, "plain-http", NULL, "of `pull`: the registry has no TLS",
       OPTION_OWN(struct image_options, plain_http) },
+    { 0, "tag", "NAME", "of `build`: what the image is called (default: localhost/NAME:latest)",
+      OPTION_OWN(struct image_options, tag) },
     { 'q', "quiet", NULL, "do not say what was done", OPTION_FIELD(quiet) },
     { 0 },
 };
@@ -67,6 +72,68 @@ static int pull_run(const struct options *o, sbr_error *err)
     sbr_runtime_close(rt);
     if (r == 0)
         say_done(o, "pulled", o->positional[1], id);
+    return r;
+}
+
+static int export_run(const struct options *o, sbr_error *err)
+{
+    struct image_export order = { .ref = o->positional[1], .target = o->positional[2] };
+    char digest[SHA256_HEX_SIZE];
+    sbr_runtime *rt;
+    int r;
+
+    if (runner_open(RUNNER_ONCE, true, &rt, err) < 0)
+        return err->code;
+    order.rt = rt;
+    r = image_export(&order, digest, err);
+    sbr_runtime_close(rt);
+    if (r == 0)
+        say_done(o, "exported", o->positional[2], digest);
+    return r;
+}
+
+static int build_run(const struct options *o, sbr_error *err)
+{
+    const struct image_options *own = o->own;
+    struct image_build build = { .pull = { .progress = tell, .context = (void *)o },
+                                 .file = o->positional[1],
+                                 .tag = own->tag };
+    char id[SHA256_HEX_SIZE], ref[300];
+    sbr_runtime *rt;
+    int r;
+
+    if (runner_open(RUNNER_ONCE, true, &rt, err) < 0)
+        return err->code;
+    build.pull.rt = rt;
+    r = image_build(&build, ref, id, err);
+    sbr_runtime_close(rt);
+    if (r == 0)
+        say_done(o, "built", ref, id);
+    return r;
+}
+
+static int outdated_run(const struct options *o, sbr_error *err)
+{
+    struct string_list lines = { 0 };
+    struct jsonw j;
+    sbr_runtime *rt;
+    int r;
+
+    if (runner_open(RUNNER_ONCE, true, &rt, err) < 0)
+        return err->code;
+    r = image_build_outdated(rt, o->positional[1], o->n_positional > 2 ? o->positional[2] : NULL,
+                             &lines, err);
+    sbr_runtime_close(rt);
+    for (size_t i = 0; r == 0 && !o->json && i < lines.n; i++)
+        printf("%s\n", lines.items[i]);
+    if (r == 0 && o->json) {
+        jsonw_init(&j, present_has_lines());
+        jsonw_open(&j, NULL, '{');
+        jsonw_names(&j, "outdated", (const char *const *)lines.items, lines.n);
+        jsonw_close(&j, '}');
+        present_json(&j);
+    }
+    string_list_done(&lines);
     return r;
 }
 
@@ -142,6 +209,7 @@ static int show_run(const struct options *o, sbr_error *err)
         put_list(&j, "env", &image->env);
         put_list(&j, "command", &image->command);
         jsonw_text(&j, "workdir", image->workdir);
+        jsonw_text(&j, "user", image->user);
         jsonw_close(&j, '}');
         present_json(&j);
     } else {
@@ -149,6 +217,8 @@ static int show_run(const struct options *o, sbr_error *err)
         show_text("command", &image->command);
         show_text("env", &image->env);
         printf("%-8s  %s\n", "workdir", image->workdir ? image->workdir : "/work");
+        if (image->user)
+            printf("%-8s  %s\n", "user", image->user);
     }
     image_free(image);
     return 0;
@@ -186,9 +256,15 @@ static int prune_run(const struct options *o, sbr_error *err)
 }
 
 static const struct action actions[] = {
-    { "list", list_run, 0, 0, "" },     { "pull", pull_run, 1, 1, " REF" },
-    { "show", show_run, 1, 1, " REF" }, { "rm", rm_run, 1, 1, " REF" },
-    { "prune", prune_run, 0, 0, "" },   { 0 },
+    { "list", list_run, 0, 0, "" },
+    { "pull", pull_run, 1, 1, " REF" },
+    { "show", show_run, 1, 1, " REF" },
+    { "rm", rm_run, 1, 1, " REF" },
+    { "prune", prune_run, 0, 0, "" },
+    { "export", export_run, 2, 2, " REF TARGET" },
+    { "build", build_run, 1, 1, " NAME|FILE" },
+    { "outdated", outdated_run, 1, 2, " REF [FILE]" },
+    { 0 },
 };
 
 static int image_run(struct options *o)
@@ -202,7 +278,8 @@ static int image_run(struct options *o)
 
 const struct command cmd_image = {
     .name = "image",
-    .usage = "[list | pull REF | show REF | rm REF | prune]",
+    .usage = "[list | pull REF | show REF | rm REF | prune | export REF TARGET | build NAME|FILE | "
+             "outdated REF [FILE]]",
     .help = "bring in, show and remove images, whose files programs see (--image)",
     .examples =
         "  sandbox-run image pull debian:12              from a registry, by skopeo\n"
@@ -210,6 +287,10 @@ const struct command cmd_image = {
         "  sandbox-run image pull docker-archive:app.tar what `docker save` wrote\n"
         "  sandbox-run exec --image debian:12 -- cat /etc/os-release\n"
         "  sandbox-run exec --image ./rootfs -- /bin/sh  a directory, without pulling\n"
+        "  sandbox-run image export debian:12 oci:DIR    or oci-archive:FILE, docker-archive:FILE\n"
+        "  sandbox-run image build python                from Debian packages, for "
+        "localhost/python\n"
+        "  sandbox-run image outdated localhost/python   its packages with newer versions\n"
         "  sandbox-run image rm debian:12\n\n"
         "A name without a registry means docker.io, as your registries.conf has it.\n",
     .own_size = sizeof(struct image_options),

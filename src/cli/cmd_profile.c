@@ -245,8 +245,8 @@ const struct command cmd_profile = {
     .own_size = sizeof(struct profile_options),
     .options = (const struct option *const[]){ own_options, options_build, options_language_file,
                                                options_trees, options_network, options_isolation,
-                                               options_json, options_config, options_look,
-                                               options_general, NULL },
+                                               options_json, options_max_chars, options_config,
+                                               options_look, options_general, NULL },
     .limits = LIMITS_ALL,
     .run = profile_run,
 };

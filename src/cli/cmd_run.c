@@ -1,3 +1,5 @@
+#include <stdio.h>
+
 #include "cli/cli.h"
 #include "cli/documents.h"
 #include "cli/source.h"
@@ -5,6 +7,7 @@
 
 static int run_run(struct options *o)
 {
+    enum source_tests tests;
     struct source source;
     sbr_error err;
 
@@ -14,7 +17,15 @@ static int run_run(struct options *o)
         err_set(&err, SBR_E_INVALID, "options", "--update needs a notebook, a file named .ipynb");
         return cli_fail(o, &err);
     }
-    if (source_load(o, &source, &err) < 0)
+    if (o->display)
+        return o->documents->run_display(o);
+    tests = source_find_tests(o);
+    if (tests != SOURCE_NO_TESTS && !o->quiet)
+        fprintf(stderr, "sandbox-run: this file has tests and no main; running them as tests\n");
+    if (tests == SOURCE_TESTS_OF_RUNNER)
+        return o->documents->run_tests(o);
+    if (source_load(o, &source, &err) < 0 ||
+        (tests == SOURCE_TESTS_OF_PROGRAM && source_name_tests(o->request, &err) < 0))
         return cli_fail(o, &err);
     return start_request(o, source.title, source.from_stdin);
 }
@@ -39,6 +50,7 @@ const struct command cmd_run = {
         "  sandbox-run --check app.ts           the type checker, nothing is run\n"
         "  sandbox-run --update work.ipynb      the cells of a notebook, and their outputs into "
         "it\n"
+        "  sandbox-run --display -l python -c '[n * n for n in range(9)]'   the last value, shown\n"
         "  #!/usr/bin/env -S sandbox-run --lang python --\n",
     .options =
         (const struct option *const[]){

@@ -220,6 +220,7 @@ static const struct action actions[] = {
     { "allow", session_allow_run, 2, 64, " ID HOST[:PORT]..." },
     { "dep", session_dep_run, 2, 64, " ID NAME[@VERSION]..." },
     { "metrics", session_metrics_run,   1, 1,   " ID" },
+    { "limits", session_limits_run,   1, 1,   " ID" },
     { "files", session_files_run,     1, 1,   " ID" },
     { "put", session_put_run,       2, 3,   " ID FILE [PATH]" },
     { "get", session_get_run,       2, 3,   " ID PATH [FILE]" },
@@ -230,6 +231,13 @@ static const struct action actions[] = {
 };
 /* clang-format on */
 
+/* These see to --stream themselves; other actions have an answer and no events. */
+static bool streams(const struct action *action)
+{
+    return action->run == exec_run || action->run == attach_run ||
+           action->run == session_restore_run;
+}
+
 static int session_run(struct options *o)
 {
     sbr_error err = { 0 };
@@ -237,10 +245,12 @@ static int session_run(struct options *o)
     struct source source = { 0 };
     int r;
 
-    if (action && (!o->request_path || o->documents->load_request(o, &source, &err) == 0))
-        r = action->run(o, &err);
-    else
+    if (!action || (o->request_path && o->documents->load_request(o, &source, &err) < 0))
         r = err.code;
+    else if (o->stream && !streams(action))
+        r = session_stream_answers(o, action->run, &err);
+    else
+        r = action->run(o, &err);
     return r < 0 ? cli_fail(o, &err) : r;
 }
 
@@ -256,6 +266,7 @@ const struct command cmd_session = {
         "  sandbox-run session exec $id --code 'x + 1' --timeout 5s\n"
         "  sandbox-run session list             all sessions, also those that are lost\n"
         "  sandbox-run session interrupt $id    stop the cell that runs, keep the variables\n"
+        "  sandbox-run session limits $id       what a cell may use, and all of them together\n"
         "  sandbox-run session put $id data.csv; sandbox-run session get $id plot.png plot.png\n"
         "  sandbox-run session export $id work.ipynb; sandbox-run session replay $id work.ipynb\n"
         "  sandbox-run session restart $id      a new kernel, also after it was lost\n"

@@ -3,27 +3,32 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/jsonw.h"
 #include "base/scope.h"
-#include "base/tree_remove.h"
+#include "base/signal_fd.h"
 #include "cli/cli.h"
+#include "cli/measured.h"
 #include "cli/present.h"
 #include "cli/settings.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
+#include "cli/test_memory.h"
+#include "cli/tested.h"
+#include "cli/tree_watch.h"
 #include "lib/runner.h"
-#include "work/test_runner.h"
-
-#define DEFAULT_WALL_MS 600000 /* suites take longer than programs */
+#include "work/test_select.h"
 
 struct test_options {
-    const char *runner, *format;
+    const char *runner, *format, *repeat;
+    bool failed, coverage, watch;
 };
 
 static const char *format_word(size_t i)
@@ -39,6 +44,14 @@ static const struct option own_options[] = {
       OPTION_OWN(struct test_options, runner), .word = test_runner_name },
     { 0, "format", "FORM", "what is printed: text, json, junit or tap",
       OPTION_OWN(struct test_options, format), .word = format_word },
+    { 0, "repeat", "N", "run the tests so many times, and name the flaky ones",
+      OPTION_OWN(struct test_options, repeat) },
+    { 0, "failed", NULL, "only the cases that failed last time",
+      OPTION_OWN(struct test_options, failed) },
+    { 0, "coverage", NULL, "how much of the code ran; for pytest, node and go",
+      OPTION_OWN(struct test_options, coverage) },
+    { 0, "watch", NULL, "run them again whenever a file changes; Ctrl-C ends it",
+      OPTION_OWN(struct test_options, watch) },
     { 0 },
 };
 /* clang-format on */
@@ -48,130 +61,164 @@ struct test_run {
     const struct test_options *own;
     const struct test_runner *runner;
     sbr_runtime *rt;
-    char dir[PATH_MAX];                                  /* the project */
-    char folder[sizeof("/tmp/sandbox-run-test-XXXXXX")]; /* of the report; empty: none */
-    sbr_result *result;
-    struct report report;
+    char dir[PATH_MAX]; /* the project */
+    struct tested tested;
+    struct test_runner selected; /* of --failed: the runner with another command */
+    struct string_list words, more;
+    unsigned int repeat;
+    struct report report; /* of all rounds */
+    const struct test_coverage *coverage;
+    uint64_t percent; /* that ran, in thousandths */
+    bool measured, failed, of_file;
+    int signal_fd, signal;
 };
+
+/* A file by itself: its runner, by its ending and its text. */
+static int take_file(struct test_run *t, const char *path, sbr_error *err)
+{
+    const char *name = strrchr(path, '/');
+    scoped_free char *text = NULL;
+    size_t len = 0;
+
+    name = name ? name + 1 : path;
+    if (source_read_path(path, &text, &len, err) < 0 ||
+        request_add_file(t->o->request, name, text, len, err) < 0 ||
+        test_runner_for_file(name, text, t->own->runner, &t->runner, err) < 0)
+        return err->code;
+    return string_list_add(&t->more, name, err);
+}
 
 static int find_project(struct test_run *t, sbr_error *err)
 {
     const char *word = t->o->n_positional ? t->o->positional[0] : ".";
     scoped_fd int fd = -1;
+    struct stat st;
 
     if (t->o->n_positional > 1)
         return err_set(err, SBR_E_INVALID, "options",
-                       "name one directory; what follows `--` goes to the runner");
-    if (!realpath(word, t->dir))
+                       "name one directory or file; what follows `--` goes to the runner");
+    if (!realpath(word, t->dir) || stat(t->dir, &st) < 0)
         return err_set_errno(err, "test", "cannot find '%.200s'", word);
+    if (S_ISREG(st.st_mode)) {
+        t->of_file = true;
+        return take_file(t, t->dir, err);
+    }
     fd = open(t->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return err_set_errno(err, "test", "cannot open '%.200s'", word);
     return test_runner_find(fd, t->own->runner, &t->runner, err);
 }
 
-/* Where the file with the report is copied to. */
-static int make_folder(struct test_run *t, sbr_error *err)
+/* The command of the cases that failed last time. */
+static int select_failed(struct test_run *t, sbr_error *err)
 {
-    scoped_free char *spec = NULL;
+    struct report last = { 0 };
+    int r;
 
-    if (t->runner->where != REPORT_IN_FILE)
+    if (!t->own->failed)
         return 0;
-    memcpy(t->folder, "/tmp/sandbox-run-test-XXXXXX", sizeof(t->folder));
-    if (!mkdtemp(t->folder)) {
-        t->folder[0] = '\0';
-        return err_set_errno(err, "test", "cannot make a directory for the report");
-    }
-    if (asprintf(&spec, "%s:%s", TEST_RUNNER_REPORT, t->folder) < 0)
-        return err_set_oom(err, "test");
-    return request_add_output(t->o->request, spec, err);
+    if (t->of_file)
+        return err_set(err, SBR_E_INVALID, "options", "--failed needs the project's directory");
+    r = test_memory_load(t->dir, t->runner->name, &last, err);
+    if (r == 0)
+        r = test_select_failed(t->runner, &last, &t->words, err);
+    test_report_done(&last);
+    t->selected = *t->runner;
+    t->selected.words = (const char *const *)t->words.items;
+    t->runner = &t->selected;
+    return r;
+}
+
+static int add_coverage(struct test_run *t, sbr_error *err)
+{
+    if (!t->own->coverage)
+        return 0;
+    t->coverage = test_select_coverage(t->runner);
+    if (!t->coverage)
+        return err_set(err, SBR_E_UNSUPPORTED, "test",
+                       "%s does not say how much of the code ran; pytest, node and go do",
+                       t->runner->name);
+    for (const char *const *word = t->coverage->words; *word; word++)
+        if (string_list_add(&t->more, *word, err) < 0)
+            return err->code;
+    return t->coverage->package ? request_add_dep(t->o->request, t->coverage->package, err) : 0;
 }
 
 static int make_request(struct test_run *t, sbr_error *err)
 {
+    static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
     sbr_request *req = t->o->request;
 
-    req->command = req->complete = true;
-    if (!(req->limits.given & (1u << SBR_WALL_MS)) &&
-        limits_set(&req->limits, SBR_WALL_MS, DEFAULT_WALL_MS, err) < 0)
+    if (!req->project && !t->of_file && request_set_project(req, t->dir, err) < 0)
         return err->code;
-    if (request_set_text(&req->language, t->runner->language, err) < 0 ||
-        (!req->project && request_set_project(req, t->dir, err) < 0) || make_folder(t, err) < 0)
+    if (select_failed(t, err) < 0 || add_coverage(t, err) < 0)
         return err->code;
-    for (const char *const *word = t->runner->words; *word; word++)
-        if (request_add_arg(req, *word, err) < 0)
-            return err->code;
     for (char **word = t->o->rest; word && *word; word++)
-        if (request_add_arg(req, *word, err) < 0)
+        if (string_list_add(&t->more, *word, err) < 0)
             return err->code;
+    if (tested_prepare(&t->tested, t->runner, req, t->more.items, err) < 0)
+        return err->code;
+    t->signal_fd = t->tested.stop_fd = signal_fd_open(numbers, ARRAY_LEN(numbers));
+    if (t->signal_fd < 0)
+        return err_set_errno(err, "signals", "cannot watch for signals");
     return settings_apply(t->o, err);
 }
 
-static bool lacks_runner(const struct test_run *t)
+static int open_runtime(struct test_run *t, sbr_error *err)
 {
-    const sbr_report *report = sbr_result_report(t->result);
+    enum runner_use use = t->repeat > 1 || t->own->watch ? RUNNER_LONG : RUNNER_ONCE;
 
-    return t->runner->missing && report->errout_len &&
-           memmem(report->errout, report->errout_len, t->runner->missing,
-                  strlen(t->runner->missing));
+    return runner_open(use, t->o->cold, &t->rt, err);
 }
 
-/* A runner that the machine does not have is installed, once, as a package. */
+static bool was_stopped(struct test_run *t)
+{
+    struct signalfd_siginfo info;
+
+    if (!t->signal && read(t->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+        t->signal = (int)info.ssi_signo;
+    return t->signal;
+}
+
+/* One run counts as it is; of several, a case that failed once has failed. */
+static int add_run(struct test_run *t, sbr_error *err)
+{
+    const sbr_report *run = sbr_result_report(t->tested.result);
+
+    t->failed |= !tested_passed(&t->tested);
+    if (t->coverage)
+        t->measured |= test_select_percent(t->coverage, run->out, run->out_len, &t->percent);
+    if (t->repeat > 1)
+        return test_report_merge(&t->report, &t->tested.report, err);
+    t->report = t->tested.report;
+    t->tested.report = (struct report){ 0 };
+    return 0;
+}
+
 static int run(struct test_run *t, sbr_error *err)
 {
-    sbr_result *first = NULL;
-
-    if (runner_open(RUNNER_ONCE, t->o->cold, &t->rt, err) < 0 ||
-        sbr_run(t->rt, t->o->request, &t->result, err) < 0)
-        return err->code;
-    if (!lacks_runner(t))
-        return 0;
-    if (!t->o->quiet)
-        fprintf(stderr, "sandbox-run: installing %s\n", t->runner->package);
-    first = take_ptr(t->result);
-    sbr_result_free(first);
-    if (request_add_dep(t->o->request, t->runner->package, err) < 0)
-        return err->code;
-    return sbr_run(t->rt, t->o->request, &t->result, err);
-}
-
-static int read_file(struct test_run *t, char **ret, size_t *ret_len, sbr_error *err)
-{
-    scoped_free char *path = NULL;
-
-    if (asprintf(&path, "%s/%s", t->folder, TEST_RUNNER_REPORT) < 0)
-        return err_set_oom(err, "test");
-    if (access(path, F_OK) < 0)
-        return 0; /* the runner did not get so far */
-    return source_read_path(path, ret, ret_len, err);
-}
-
-static int read_report(struct test_run *t, sbr_error *err)
-{
-    const sbr_report *report = sbr_result_report(t->result);
-    bool on_stderr = t->runner->where == REPORT_ON_STDERR;
-    const char *text = on_stderr ? report->errout : report->out;
-    size_t len = on_stderr ? report->errout_len : report->out_len;
-    scoped_free char *file = NULL;
-
-    if (!t->runner->parse)
-        return 0;
-    if (t->runner->where == REPORT_IN_FILE) {
-        len = 0;
-        if (read_file(t, &file, &len, err) < 0)
+    test_report_done(&t->report);
+    t->failed = t->measured = false;
+    for (unsigned int i = 0; i < t->repeat && !was_stopped(t); i++) {
+        if (tested_run(&t->tested, t->rt, t->o->request, t->o->quiet, err) < 0 ||
+            add_run(t, err) < 0)
             return err->code;
-        text = file;
     }
-    return text && len ? t->runner->parse(text, len, &t->report, err) : 0;
+    if (!was_stopped(t) && sbr_result_report(t->tested.result)->verdict == SBR_EXITED)
+        test_memory_save(t->dir, t->runner->name, &t->report);
+    return 0;
 }
 
 static void show_case(const struct report_case *c)
 {
-    printf("%-7s %s", test_report_outcome_name(c->outcome), c->name);
+    printf("%-7s %s", test_report_is_flaky(c) ? "flaky" : test_report_outcome_name(c->outcome),
+           c->name);
     if (c->timed)
         printf("  %" PRIu64 " ms", c->time_us / 1000);
     if (c->file)
         printf("  %s:%u", c->file, c->line);
+    if (c->runs > 1)
+        printf("  failed in %u of %u runs", c->failures, c->runs);
     putchar('\n');
     for (const char *line = c->message; line && *line;) {
         size_t len = strcspn(line, "\n");
@@ -181,27 +228,11 @@ static void show_case(const struct report_case *c)
     }
 }
 
-/* What the runner printed; a terminal gets no control sequences but colours and moves. */
-static void show_output(const struct options *o, FILE *to, const char *data, size_t len)
-{
-    struct terminal_filter filter = { 0 };
-    struct buf out;
-
-    if (o->raw || !isatty(fileno(to))) {
-        fwrite(data, 1, len, to);
-        return;
-    }
-    buf_init(&out, SIZE_MAX / 2);
-    terminal_clean(&filter, data, len, &out);
-    fwrite(out.data, 1, out.len, to);
-    buf_done(&out);
-}
-
 /* Failed cases first: they are what one reads. */
 static void print_text(const struct test_run *t)
 {
     const struct report *r = &t->report;
-    const sbr_report *run = sbr_result_report(t->result);
+    const sbr_report *run = sbr_result_report(t->tested.result);
 
     for (size_t i = 0; i < r->n; i++)
         if (r->cases[i].outcome == CASE_FAILED || r->cases[i].outcome == CASE_BROKEN)
@@ -210,10 +241,14 @@ static void print_text(const struct test_run *t)
         if (r->cases[i].outcome == CASE_PASSED || r->cases[i].outcome == CASE_SKIPPED)
             show_case(&r->cases[i]);
     if (!r->n || run->verdict != SBR_EXITED) {
-        show_output(t->o, stdout, run->out, run->out_len);
-        show_output(t->o, stderr, run->errout, run->errout_len);
-        present_result(t->result, t->o, PRESENT_HELP);
+        terminal_print(stdout, t->o->raw, run->out, run->out_len);
+        terminal_print(stderr, t->o->raw, run->errout, run->errout_len);
+        present_result(t->tested.result, t->o, PRESENT_HELP);
     }
+    if (t->measured)
+        printf("coverage: %" PRIu64 ".%" PRIu64 " %%\n", t->percent / 1000, t->percent / 100 % 10);
+    else if (t->coverage)
+        printf("coverage: the runner did not say\n");
     printf("%s: %zu passed, %zu failed, %zu skipped in %" PRIu64 ".%" PRIu64 " s\n",
            t->runner->name, test_report_count(r, CASE_PASSED),
            test_report_count(r, CASE_FAILED) + test_report_count(r, CASE_BROKEN),
@@ -229,9 +264,25 @@ static void put_counts(struct jsonw *j, const struct report *r)
     jsonw_close(j, '}');
 }
 
+static void put_more(struct jsonw *j, const struct test_run *t)
+{
+    if (t->coverage && t->measured)
+        jsonw_fixed(j, "coverage_percent", t->percent, 3);
+    else if (t->coverage)
+        jsonw_null(j, "coverage_percent");
+    if (t->repeat < 2)
+        return;
+    jsonw_number(j, "repeat", t->repeat);
+    jsonw_open(j, "flaky", '[');
+    for (size_t i = 0; i < t->report.n; i++)
+        if (test_report_is_flaky(&t->report.cases[i]))
+            jsonw_text(j, NULL, t->report.cases[i].name);
+    jsonw_close(j, ']');
+}
+
 static int print_json(const struct test_run *t, sbr_error *err)
 {
-    scoped_free char *run = sbr_result_to_json(t->result);
+    scoped_free char *run = sbr_result_to_json(t->tested.result);
     struct jsonw j;
 
     if (!run)
@@ -240,6 +291,7 @@ static int print_json(const struct test_run *t, sbr_error *err)
     jsonw_open(&j, NULL, '{');
     jsonw_text(&j, "runner", t->runner->name);
     put_counts(&j, &t->report);
+    put_more(&j, t);
     test_report_put_json(&j, "cases", &t->report);
     buf_add_text(&j.out, ",");
     buf_add_text(&j.out, run + 1);
@@ -271,6 +323,9 @@ static int print(const struct test_run *t, sbr_error *err)
 
 static int check_format(const struct test_run *t, sbr_error *err)
 {
+    if (t->own->watch && t->o->max_chars)
+        return err_set(err, SBR_E_INVALID, "options",
+                       "--max-chars needs an end of the output, which --watch has not");
     for (size_t i = 0; t->own->format && format_word(i); i++)
         if (!strcmp(t->own->format, format_word(i)))
             return 0;
@@ -281,51 +336,95 @@ static int check_format(const struct test_run *t, sbr_error *err)
 }
 
 /* 1 when a case failed, or when the runner itself did not succeed. */
-static int status_of(const struct test_run *t)
+static int status_of(struct test_run *t)
 {
-    const struct report *r = &t->report;
+    return was_stopped(t) ? EXIT_SIGNAL + t->signal : t->failed ? 1 : 0;
+}
 
-    return result_success(t->result) && !test_report_count(r, CASE_FAILED) &&
-                   !test_report_count(r, CASE_BROKEN)
-               ? 0
-               : 1;
+/* Changes while the tests run count, too: the watch begins before. */
+static int watch(struct test_run *t, sbr_error *err)
+{
+    bool again = true;
+
+    while (again) {
+        scoped_fd int fd = -1;
+
+        if (tree_watch_open(t->dir, &fd, err) < 0 || run(t, err) < 0)
+            return err->code;
+        if (was_stopped(t))
+            break;
+        if (print(t, err) < 0)
+            return err->code;
+        fflush(stdout);
+        if (!t->o->quiet)
+            fputs("sandbox-run: waiting for changes; Ctrl-C ends\n", stderr);
+        again = tree_watch_wait(fd, t->signal_fd);
+    }
+    return 0;
+}
+
+static int work(struct test_run *t, sbr_error *err)
+{
+    if (t->own->watch)
+        return watch(t, err);
+    if (run(t, err) < 0)
+        return err->code;
+    return was_stopped(t) ? 0 : print(t, err);
+}
+
+static int run_as(struct options *o, const struct test_options *own)
+{
+    struct test_run t = { .o = o, .own = own, .signal_fd = -1 };
+    sbr_error err;
+    int status;
+
+    if (check_format(&t, &err) < 0 ||
+        measured_count("repeat", t.own->repeat, t.own->repeat ? 2 : 1, &t.repeat, &err) < 0 ||
+        find_project(&t, &err) < 0 || make_request(&t, &err) < 0 || open_runtime(&t, &err) < 0 ||
+        work(&t, &err) < 0)
+        status = cli_fail(o, &err);
+    else
+        status = status_of(&t);
+    tested_done(&t.tested);
+    sbr_runtime_close(t.rt);
+    test_report_done(&t.report);
+    string_list_done(&t.words);
+    string_list_done(&t.more);
+    if (t.signal_fd >= 0)
+        close(t.signal_fd);
+    return status;
 }
 
 static int test_run(struct options *o)
 {
-    struct test_run t = { .o = o, .own = o->own };
-    sbr_error err;
-    int status;
+    return run_as(o, o->own);
+}
 
-    if (check_format(&t, &err) < 0 || find_project(&t, &err) < 0 || make_request(&t, &err) < 0 ||
-        run(&t, &err) < 0 || read_report(&t, &err) < 0 || print(&t, &err) < 0)
-        status = cli_fail(o, &err);
-    else
-        status = status_of(&t);
-    if (t.folder[0])
-        (void)tree_remove(AT_FDCWD, t.folder);
-    sbr_result_free(t.result);
-    sbr_runtime_close(t.rt);
-    test_report_done(&t.report);
-    return status;
+int cmd_test_run_file(struct options *o)
+{
+    static const struct test_options none = { 0 };
+
+    return run_as(o, &none);
 }
 
 const struct command cmd_test = {
     .name = "test",
-    .usage = "[OPTIONS] [DIR] [-- ARG...]",
+    .usage = "[OPTIONS] [DIR | FILE] [-- ARG...]",
     .help = "run a project's tests in the sandbox and report each case",
     .examples =
         "Examples:\n"
         "  sandbox-run test                     the tests of this directory\n"
         "  sandbox-run test --format junit project/ > report.xml\n"
-        "  sandbox-run test --dep requests --timeout 5m . -- -k login\n\n"
+        "  sandbox-run test --dep requests --timeout 5m . -- -k login\n"
+        "  sandbox-run test --repeat 20         which tests fail now and then\n"
+        "  sandbox-run test --failed            those of last time again\n\n"
         "A directory named `test` is run as ./test.  The project is copy-on-write: nothing in it "
         "changes.\nThe status is 0 when every case passed or was skipped, otherwise 1.\n",
     .own_size = sizeof(struct test_options),
     .options =
         (const struct option *const[]){ own_options, options_tools, options_trees, options_network,
-                                        options_isolation, options_json, options_config,
-                                        options_look, options_general, NULL },
+                                        options_isolation, options_json, options_max_chars,
+                                        options_config, options_look, options_general, NULL },
     .limits = LIMITS_ALL,
     .run = test_run,
 };

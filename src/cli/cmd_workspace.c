@@ -11,6 +11,7 @@
 #include "cli/action.h"
 #include "cli/amounts.h"
 #include "cli/present.h"
+#include "cli/workspace_files.h"
 #include "lib/archive.h"
 #include "lib/runner.h"
 #include "workspace/workspace.h"
@@ -271,6 +272,9 @@ static int import_run(const struct options *o, sbr_error *err)
 
 static const struct action actions[] = {
     { "list", list_run, 0, 0, "" },
+    { "ls", workspace_files_ls, 1, 2, " NAME [DIR]" },
+    { "cat", workspace_files_cat, 2, 2, " NAME FILE" },
+    { "cp", workspace_files_cp, 2, 2, " NAME:FILE TO, or FROM NAME:FILE" },
     { "rm", rm_run, 1, 1, " NAME" },
     { "export", export_run, 1, 2, " NAME [FILE]" },
     { "import", import_run, 1, 2, " NAME [FILE]" },
@@ -295,10 +299,16 @@ static int workspace_run(struct options *o)
 
 const struct command cmd_workspace = {
     .name = "workspace",
-    .usage = "[list | rm NAME | export NAME [FILE] | import NAME [FILE]]",
+    .usage = "[list | ls NAME [DIR] | cat NAME FILE | cp FROM TO | rm NAME | export NAME [FILE] | "
+             "import NAME [FILE]]",
     .help = "show, remove, save and bring in work directories that runs keep (--workspace)",
     .examples =
         "  sandbox-run workspace                         what there is, and what it takes\n"
+        "  sandbox-run workspace ls demo                 its files; with a directory, what is "
+        "there\n"
+        "  sandbox-run workspace cat demo out/log.txt    one of them\n"
+        "  sandbox-run workspace cp demo:out/log.txt .   a copy of it here\n"
+        "  sandbox-run workspace cp data.csv demo:in/    and one there\n"
         "  sandbox-run workspace export demo demo.tar    all of it, as a tar archive\n"
         "  sandbox-run workspace export demo demo.tgz    the same, compressed; also .zst, .xz, "
         ".bz2\n"

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/encoding.h"
@@ -13,15 +14,15 @@
 #include "cli/amounts.h"
 #include "cli/cli.h"
 #include "cli/highlight.h"
+#include "cli/picture.h"
 #include "cli/present.h"
+#include "cli/table_fit.h"
 
 #define RED "\033[31m"
 #define PLAIN "\033[0m"
 #define TEXT_MAX ((size_t)64 << 20)
-#define INLINE_MAX ((size_t)8 << 20)
 #define VALUE_MAX ((size_t)64 << 10) /* of what gets colours */
-#define KITTY_PART 4096
-#define HEAD_LINES 200 /* of a cell's stdout that a terminal shows at once */
+#define HEAD_LINES 200               /* of a cell's stdout that a terminal shows at once */
 #define HEAD_MAX ((size_t)1 << 20)
 #define TAIL_LINES 20
 #define TAIL_MAX 8192
@@ -186,56 +187,11 @@ void display_event(void *context, const char *line, size_t len)
     json_decref(event);
 }
 
-/* Terminals with pictures, by what they say of themselves. */
-static bool is_kitty(void)
-{
-    const char *term = getenv("TERM");
-
-    return getenv("KITTY_WINDOW_ID") ||
-           (term && (strstr(term, "kitty") || strstr(term, "ghostty")));
-}
-
-static bool is_iterm(void)
-{
-    const char *program = getenv("TERM_PROGRAM"), *terminal = getenv("LC_TERMINAL");
-
-    return (program && (!strcmp(program, "iTerm.app") || !strcmp(program, "WezTerm"))) ||
-           (terminal && !strcmp(terminal, "iTerm2"));
-}
-
-/* In parts, because a terminal may bound the length of a sequence. */
-static void show_by_kitty(const char *base64)
-{
-    size_t len = strlen(base64);
-
-    for (size_t at = 0; at < len; at += KITTY_PART) {
-        size_t part = len - at < KITTY_PART ? len - at : KITTY_PART;
-
-        printf("\033_G%sm=%d;%.*s\033\\", at ? "" : "a=T,f=100,", at + part < len, (int)part,
-               base64 + at);
-    }
-    putchar('\n');
-}
-
-/* In the text, where the terminal can.  The bytes come from the program: they are a PNG, and what
- * reaches the terminal is only our own coding of them. */
+/* In the text, where the terminal can. */
 static bool show_inline(const struct display *d, size_t kind, const char *bytes, size_t len)
 {
-    static const char png[] = "\x89PNG\r\n\x1a\n";
-    scoped_free char *base64 = NULL;
-
-    if (!d->terminal || strcmp(pictures[kind].kind, "image/png") != 0 || !bytes ||
-        len < sizeof(png) || len > INLINE_MAX || memcmp(bytes, png, sizeof(png) - 1) != 0 ||
-        (!is_kitty() && !is_iterm()))
-        return false;
-    base64 = encoding_to_base64(bytes, len);
-    if (!base64)
-        return false;
-    if (is_kitty())
-        show_by_kitty(base64);
-    else
-        printf("\033]1337;File=inline=1;size=%zu:%s\a\n", len, base64);
-    return true;
+    return d->terminal && bytes && !strcmp(pictures[kind].kind, "image/png") &&
+           picture_show(picture_way(present_uses_color(STDOUT_FILENO, d->o)), bytes, len);
 }
 
 /* Shows a picture, or writes it to a file of its own and says where. */
@@ -261,7 +217,14 @@ static void save_picture(struct display *d, const json_t *part, size_t kind, jso
     printf("[%s, %s: %s]\n", pictures[kind].kind, size, path);
 }
 
-static void show_value(struct display *d, const char *text, size_t len)
+static size_t columns(void)
+{
+    struct winsize size;
+
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || !size.ws_col ? SIZE_MAX : size.ws_col;
+}
+
+static void show_text(struct display *d, const char *text, size_t len)
 {
     struct buf clean, colored;
 
@@ -277,6 +240,46 @@ static void show_value(struct display *d, const char *text, size_t len)
     fwrite(colored.data, 1, colored.len, stdout);
     buf_done(&clean);
     buf_done(&colored);
+}
+
+/* A table that is wider than the terminal is cut; without a terminal it stays whole. */
+static void show_value(struct display *d, const char *text, size_t len)
+{
+    struct buf fitted;
+
+    buf_init(&fitted, TEXT_MAX);
+    if (d->terminal && !d->o->raw && table_fit(text, len, columns(), &fitted) && !fitted.failed)
+        show_text(d, fitted.data, fitted.len);
+    else
+        show_text(d, text, len);
+    buf_done(&fitted);
+}
+
+/* The lines around the one that failed, as a run shows them. */
+static void show_diagnosis(struct display *d, const json_t *diagnosis)
+{
+    static const struct {
+        const char *key, *title;
+    } lines[] = { { "suggestion", "hint " }, { "link", "see  " } };
+    const char *context = json_string_value(json_object_get(diagnosis, "context"));
+    const char *file = json_string_value(json_object_get(diagnosis, "file"));
+    bool hint = json_is_string(json_object_get(diagnosis, "suggestion"));
+
+    if (!isatty(STDERR_FILENO) || d->o->quiet || (!context && !hint))
+        return;
+    if (context && file)
+        fprintf(stderr, "at %.200s:%lld\n", file,
+                (long long)json_integer_value(json_object_get(diagnosis, "line")));
+    if (context) {
+        display_text(d, STDERR_FILENO, context, strlen(context));
+        fputc('\n', stderr);
+    }
+    for (size_t i = 0; hint && i < ARRAY_LEN(lines); i++) {
+        const char *text = json_string_value(json_object_get(diagnosis, lines[i].key));
+
+        if (text)
+            fprintf(stderr, "%s%s\n", lines[i].title, text);
+    }
 }
 
 static void show_bundle(struct display *d, const json_t *bundle, json_int_t cell, size_t n)
@@ -310,6 +313,7 @@ void display_result(struct display *d, const json_t *result)
     json_array_foreach(json_object_get(result, "display"), i, bundle)
         show_bundle(d, bundle, cell, i);
     fflush(stdout);
+    show_diagnosis(d, json_object_get(result, "diagnosis"));
     if (why && why[0] && outcome && strcmp(outcome, "exited") != 0 && !d->o->quiet)
         fprintf(stderr, "sandbox-run: %s\n", why);
 }

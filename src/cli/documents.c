@@ -7,8 +7,11 @@
 
 #include "base/fd.h"
 #include "base/scope.h"
+#include "cli/display_run.h"
 #include "cli/notebook_run.h"
 #include "cli/settings.h"
+#include "cli/shorten.h"
+#include "cli/tested.h"
 #include "config/config.h"
 #include "image/image_store.h"
 #include "lib/image_pull.h"
@@ -165,4 +168,7 @@ const struct documents documents = { .load_request = load_request,
                                      .retention = retention,
                                      .add_languages = add_languages,
                                      .bring_image = bring_image,
+                                     .run_tests = cmd_test_run_file,
+                                     .run_shortened = shorten_run,
+                                     .run_display = display_run,
                                      .run_notebook = notebook_run };

@@ -19,8 +19,14 @@ struct documents {
     int (*add_languages)(struct options *o, sbr_error *err);
     /* Pulls the image of the request, or of its language, unless it is here. */
     int (*bring_image)(const struct options *o, sbr_error *err);
+    /* `run` of a file that has only tests: the exit status. */
+    int (*run_tests)(struct options *o);
+    /* The command with --max-chars: the exit status. */
+    int (*run_shortened)(struct options *o);
     /* `run work.ipynb`: the exit status. */
     int (*run_notebook)(struct options *o);
+    /* `run --display`: the program as a cell of a session; the exit status. */
+    int (*run_display)(struct options *o);
 };
 
 extern const struct documents documents;

@@ -16,11 +16,12 @@ static const struct row variables[] = {
     { "SANDBOX_RUN_CACHE",
       "Directory of the store: packages, compiled programs, prepared languages." },
     { "SANDBOX_RUN_CACHE_MAX", "Bound of compiled programs in the store, a size." },
+    { "SANDBOX_RUN_CONTAINERS", "Directory of the bundles of --backend, one for each run." },
     { "SANDBOX_RUN_STATE", "Directory of kept changes, workspaces and kept output." },
     { "SANDBOX_RUN_SOCKET", "The engine's socket, for both sides." },
     { "SANDBOX_RUN_COLD", "Not empty and not 0: no engine is asked, as with --cold." },
     { "SANDBOX_RUN_COW", "First copy-on-write backend to try: overlay, disk, copy." },
-    { "SANDBOX_RUN_REGISTRIES", "Further hosts that installers may reach." },
+    { "SANDBOX_RUN_REGISTRIES", "Further hosts that installers and image build may reach." },
     { "SANDBOX_RUN_NO_BACKGROUND", "Set: nothing goes on after a run's answer." },
     { "SANDBOX_RUN_LOG", "Log level on stderr: info, debug." },
     { "SANDBOX_RUN_NO_COLOR", "Not empty: no colours; NO_COLOR and FORCE_COLOR count too." },
@@ -69,6 +70,8 @@ static void print_option(const struct option *option)
     print_roff(option->name);
     if (option->metavar)
         printf(" %s", option->metavar);
+    if (option->maybe)
+        printf("[=%s]", option->maybe);
     printf("\n");
     print_roff(option->help);
     if (option->limit) {

@@ -115,6 +115,12 @@ const struct option options_program[] = {
     { 0 },
 };
 
+const struct option options_max_chars[] = {
+    { 0, "max-chars", "N", "print at most so many characters, failures first; the rest is kept",
+      OPTION_FIELD(max_chars) },
+    { 0 },
+};
+
 const struct option options_tools[] = {
     { 'l', "lang", "NAME", "a language whose tools and packages the command finds",
       OPTION_FIELD(lang), .word = language_word },
@@ -147,6 +153,8 @@ const struct option options_language_file[] = {
 const struct option options_notebook[] = {
     { 0, "update", NULL, "of a notebook (.ipynb): write the outputs of its cells into it",
       OPTION_FIELD(update) },
+    { 0, "display", NULL, "show the value of the last expression, and pictures, as `repl` does",
+      OPTION_FIELD(display) },
     { 0 },
 };
 
@@ -169,8 +177,12 @@ const struct option options_trees[] = {
     { 'v', "volume",  "SRC:DST[:MODE]",
       "a host file or directory at DST: ro (default), rw, or cow: changes stay inside; rw+sockets",
       OPTION_REQUEST(add_volume) },
+    { 0, "backend", "NAME", "what makes the container: native, auto, oci:RUNTIME, docker, podman",
+      OPTION_REQUEST(request_set_backend) },
     { 0, "image", "REF", "run on the files of an image: NAME, oci:DIR, docker-archive:FILE, ./DIR",
       OPTION_REQUEST(set_image) },
+    { 0, "read-only", NULL, "the files of --image cannot be changed; /work and /tmp can",
+      OPTION_OF_REQUEST(read_only) },
     { 'p', "project", "DIR", "a host directory as /work; changes stay inside",
       OPTION_REQUEST(set_project) },
     { 0, "exclude", "PATTERN",
@@ -180,8 +192,9 @@ const struct option options_trees[] = {
       OPTION_REQUEST(request_add_include) },
     { 0, "workspace", "NAME", "a /work that is kept between runs; bounded by --disk and --inodes",
       OPTION_REQUEST(request_set_workspace) },
-    { 0, "diff", NULL, "report what was changed in --project and volumes with cow",
-      OPTION_OF_REQUEST(diff) },
+    { 0, "diff", NULL, "report what was changed in --project and cow volumes, or write it to FILE",
+      .set = option_set_diff, .home = IN_REQUEST, .offset = offsetof(sbr_request, diff),
+      .maybe = "FILE" },
     { 0, "keep", NULL, "store what was changed under an id, for `apply`", OPTION_OF_REQUEST(keep) },
     { 'o', "output", "PATTERN[:DIR]",
       "files to copy out of /work after the run, to DIR; repeatable",
@@ -195,6 +208,9 @@ const struct option options_network[] = {
     { 0, "allow-host", "HOST",
       "a name, *.name, address or range to reach, also with :PORT; repeatable",
       OPTION_REQUEST(request_allow_host), .ask = "config --get network.allow_hosts" },
+    { 0, "publish", "[HOST:]PORT[:INSIDE]",
+      "a port of this machine's loopback that leads to one inside; 0: any free; repeatable",
+      OPTION_REQUEST(request_publish) },
     { 0, "allow-dns", NULL, "look up every name, not only those of --allow-host",
       OPTION_REQUEST(allow_dns) },
     { 0 },

@@ -66,6 +66,13 @@ int option_set_flag(struct options *o, const struct option *option, const char *
     return 0;
 }
 
+int option_set_diff(struct options *o, const struct option *option, const char *value,
+                    sbr_error *err)
+{
+    o->diff_path = value ? value : o->diff_path;
+    return option_set_flag(o, option, NULL, err);
+}
+
 int option_set_count(struct options *o, const struct option *option, const char *value,
                      sbr_error *err)
 {
@@ -143,8 +150,11 @@ static int parse_long(struct options *o, char ***argv, sbr_error *err)
     if (!find_option(o->command, word, len, false, &option))
         return unknown_option(o, **argv, err);
     (*argv)++;
+    if (option.maybe && equals && equals[1])
+        return option.set(o, &option, equals + 1, err);
     if (!option.metavar && equals)
-        return err_set(err, SBR_E_INVALID, "options", "--%s takes no value", option.name);
+        return err_set(err, SBR_E_INVALID, "options", "--%s takes no value%s", option.name,
+                       option.maybe ? " that is empty" : "");
     if (!option.metavar)
         return option.set(o, &option, NULL, err);
     if (!equals && !**argv)

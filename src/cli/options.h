@@ -8,6 +8,7 @@
 
 #include "model/request.h"
 
+struct ask;
 struct command;
 struct config;
 struct documents;
@@ -32,11 +33,14 @@ struct options {
     struct texts language_files;
     struct texts env_files;
     const char *stdin_path;
+    const char *max_chars;     /* NULL: everything is printed */
     bool stream;               /* events as lines of JSON */
     const char *metrics_every; /* a duration; NULL: no metrics among the events */
     bool json, text, quiet, raw, no_color, help, version;
     bool update;           /* a notebook gets its outputs */
+    bool display;          /* the value of a program's last expression is shown */
     bool cold;             /* no engine is asked */
+    const char *diff_path; /* gets the diff in place of stderr; NULL: none */
     bool no_config;        /* neither configuration file is read */
     struct config *config; /* what the files say; NULL: nothing was read */
     bool tty, no_tty;
@@ -47,6 +51,8 @@ struct options {
     const struct documents *documents;
     /* Of a run that can be asked from elsewhere; NULL: it cannot. */
     const struct run_door *door;
+    /* Of a run that asks the person at the terminal; NULL: it does not. */
+    struct ask *ask;
 };
 
 struct run_door {
@@ -54,11 +60,12 @@ struct run_door {
     void (*serve)(int fd, sbr_job *job);
 };
 
-/* `value` is NULL for a switch. */
+/* `value` is NULL for a switch, unless it got one after an equals sign. */
 typedef int option_set(struct options *o, const struct option *option, const char *value,
                        sbr_error *err);
 
 option_set option_set_flag, option_set_count, option_set_text, option_set_list, option_set_request;
+option_set option_set_diff;
 
 /* Which struct has the field that an option sets. */
 enum option_home { IN_OPTIONS, IN_REQUEST, IN_COMMAND };
@@ -75,6 +82,7 @@ struct option {
     const char *(*word)(size_t i); /* the values that it takes; NULL: any, or past the last */
     const char *ask; /* words of a command that prints values for completion; NULL: none */
     const struct limit_def *limit; /* NULL: it is none */
+    const char *maybe; /* a switch that takes this after an equals sign; NULL: nothing */
 };
 
 /* What a row sets: a field, whose type decides how, or what a function of the request sets. */
@@ -96,7 +104,7 @@ extern const struct option options_program[], options_tools[], options_build[],
 extern const struct option options_stdin[], options_trees[], options_network[];
 extern const struct option options_isolation[], options_json[], options_report[], options_stream[];
 extern const struct option options_output[], options_config[];
-extern const struct option options_look[], options_general[];
+extern const struct option options_look[], options_general[], options_max_chars[];
 
 #define LIMITS_ALL ((1u << N_LIMITS) - 1)
 

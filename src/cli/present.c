@@ -323,6 +323,12 @@ void present_earlier_warnings(const char *text, const struct options *o)
         write_untrusted(text, strlen(text), o);
 }
 
+void present_port(const sbr_event *event)
+{
+    fprintf(stderr, "sandbox-run: port %u inside is reached at %s\n", event->inside_port,
+            event->target);
+}
+
 void present_stages(const sbr_result *result, size_t first, const struct options *o)
 {
     for (size_t i = 0; i < result->n_before; i++) {

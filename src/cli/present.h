@@ -48,6 +48,8 @@ void present_changes(const sbr_result *result, const struct options *o);
 void present_warnings(const sbr_result *stage, const struct options *o);
 /* The same of a program from the cache, as its compiler wrote them when it made it. */
 void present_earlier_warnings(const char *text, const struct options *o);
+/* A published port listens. */
+void present_port(const sbr_event *event);
 /* Output of the stages before the program that failed, and warnings of those from `first` on. */
 void present_stages(const sbr_result *result, size_t first, const struct options *o);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/scope.h"
+#include "cli/session_actions.h"
 
 static sbr_session *volatile running; /* for the handler; NULL: no cell runs */
 static volatile sig_atomic_t pending; /* an interrupt before its cell ran */
@@ -65,14 +66,20 @@ int repl_execute(struct repl *r, const char *code, size_t len, sbr_error *err)
         return 0;
     }
     running = r->session;
-    status = sbr_session_exec_in(r->session, r->second, code, len, 0, display_event, &r->display,
-                                 &json, err);
+    status = sbr_session_exec_in(r->session, r->second, code, len, 0,
+                                 r->o->stream ? session_pass_line
+                                 : r->o->json ? NULL
+                                              : display_event,
+                                 &r->display, &json, err);
     running = NULL;
     pending = 0;
     if (status < 0)
         return status;
     result = json_loads(json, JSON_ALLOW_NUL, NULL);
-    display_result(&r->display, result);
+    if (r->o->json && !r->o->stream)
+        session_print_json(json);
+    else if (!r->o->stream)
+        display_result(&r->display, result);
     r->status = display_status(result);
     r->over = is_over(result);
     json_array_append_new(r->cells, json_pack("{s:s%, s:o}", "code", code, len, "result", result));

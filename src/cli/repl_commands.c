@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/amounts.h"
 #include "cli/repl.h"
+#include "cli/session_actions.h"
 #include "cli/source.h"
 #include "model/limits.h"
 #include "plan/language.h"
@@ -83,16 +84,13 @@ static int metrics_run(struct repl *r, const char *words, sbr_error *err)
 
 static int limits_run(struct repl *r, const char *words, sbr_error *err)
 {
-    const struct limits *limits = &r->o->request->limits;
-    char value[32];
+    json_t *answer = repl_ask(r, json_pack("{s:s}", "op", "limits"), err);
 
-    (void)words, (void)err;
-    for (size_t i = 0; i < N_LIMITS; i++) {
-        limits_format((enum sbr_limit)i,
-                      limits->given & 1u << i ? limits->value[i] : limit_defs[i].preset, value,
-                      sizeof(value));
-        printf("--%-14s %-8s %s\n", limit_defs[i].option, value, limit_defs[i].help);
-    }
+    (void)words;
+    if (!answer)
+        return err->code;
+    session_print_limits(answer);
+    json_decref(answer);
     return 0;
 }
 

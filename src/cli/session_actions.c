@@ -204,6 +204,37 @@ int session_metrics_run(const struct options *o, sbr_error *err)
     return session_ask(o, "{\"op\": \"metrics\"}", err);
 }
 
+void session_print_limits(const json_t *limits)
+{
+    for (size_t i = 0; i < N_LIMITS; i++) {
+        const char *name = limit_defs[i].name;
+        const json_t *value = json_object_get(json_object_get(limits, "cell"), name);
+        char text[32];
+        double number;
+
+        value = value ? value : json_object_get(json_object_get(limits, "session"), name);
+        number = json_number_value(value) * (limit_defs[i].unit == LIMIT_MILLIS ? 1000 : 1);
+        limits_format((enum sbr_limit)i, json_is_number(value) ? (uint64_t)number : LIMIT_NONE,
+                      text, sizeof(text));
+        printf("--%-14s %-8s %s\n", limit_defs[i].option, text, limit_defs[i].help);
+    }
+}
+
+int session_limits_run(const struct options *o, sbr_error *err)
+{
+    scoped_free char *json = NULL;
+    json_t *limits;
+
+    if (o->json)
+        return session_ask(o, "{\"op\": \"limits\"}", err);
+    if (session_call(o->positional[1], json_pack("{s:s}", "op", "limits"), &json, err) < 0)
+        return err->code;
+    limits = json_loads(json, 0, NULL);
+    session_print_limits(limits);
+    json_decref(limits);
+    return 0;
+}
+
 int session_call(const char *id, json_t *take_request, char **ret, sbr_error *err)
 {
     scoped_free char *text = take_request ? json_dumps(take_request, JSON_COMPACT) : NULL;
@@ -265,9 +296,18 @@ int session_put_run(const struct options *o, sbr_error *err)
     return 0;
 }
 
+static void print_taken(json_t *take_answer)
+{
+    scoped_free char *text = json_dumps(take_answer, JSON_COMPACT);
+
+    json_decref(take_answer);
+    session_print_json(text ? text : "null");
+}
+
 /* get ID PATH [FILE]: without a file, to stdout. */
 int session_get_run(const struct options *o, sbr_error *err)
 {
+    const char *file = o->n_positional > 3 ? o->positional[3] : NULL;
     scoped_free char *json = NULL, *data = NULL;
     json_t *answer;
     size_t len = 0;
@@ -277,7 +317,7 @@ int session_get_run(const struct options *o, sbr_error *err)
                      json_pack("{s:s, s:s}", "op", "get", "path", o->positional[2]), &json,
                      err) < 0)
         return err->code;
-    if (o->json) {
+    if (o->json && !file) {
         session_print_json(json);
         return 0;
     }
@@ -286,22 +326,31 @@ int session_get_run(const struct options *o, sbr_error *err)
     json_decref(answer);
     if (r < 0)
         return err_set_oom(err, "session");
-    if (o->n_positional > 3)
-        return file_replace(o->positional[3], data, len, err);
-    fwrite(data, 1, len, stdout);
+    if (!file)
+        fwrite(data, 1, len, stdout);
+    else if (file_replace(file, data, len, err) < 0)
+        return err->code;
+    if (file && o->json)
+        print_taken(json_pack("{s:s, s:I, s:s}", "path", o->positional[2], "size", (json_int_t)len,
+                              "file", file));
     return 0;
 }
 
 int session_export_run(const struct options *o, sbr_error *err)
 {
     const struct session_options *own = o->own;
+    const char *file = o->n_positional > 2 ? o->positional[2] : NULL;
+    const char *format = own->format ? own->format : "ipynb";
     scoped_free char *text = NULL;
 
-    if (sbr_session_export(o->positional[1], own->format ? own->format : "ipynb", &text, err) < 0)
+    if (sbr_session_export(o->positional[1], format, &text, err) < 0 ||
+        (file && file_replace(file, text, strlen(text), err) < 0))
         return err->code;
-    if (o->n_positional > 2)
-        return file_replace(o->positional[2], text, strlen(text), err);
-    fputs(text, stdout);
+    if (o->json)
+        print_taken(json_pack("{s:s, s:I, s:s?, s:s*}", "format", format, "size",
+                              (json_int_t)strlen(text), "file", file, "text", file ? NULL : text));
+    else if (!file)
+        fputs(text, stdout);
     return 0;
 }
 
@@ -415,16 +464,14 @@ int session_replay_run(const struct options *o, sbr_error *err)
     return r < 0 ? r : show_replay(json, o);
 }
 
-/* restore ID: a new session that executes what a lost one had executed; options as of create. */
-int session_restore_run(const struct options *o, sbr_error *err)
+static int restore(const struct options *o, sbr_error *err)
 {
     scoped_free char *book = NULL, *made = NULL, *json = NULL, *language = NULL;
     sbr_session *s = NULL;
     json_t *answer;
     int r;
 
-    if (session_words_again(o->positional[1], o->json, err) < 0 ||
-        sbr_session_export(o->positional[1], "ipynb", &book, err) < 0 ||
+    if (sbr_session_export(o->positional[1], "ipynb", &book, err) < 0 ||
         sbr_notebook_language(book, strlen(book), &language, err) < 0)
         return err->code;
     r = make_session(o, language, &made, &s, err);
@@ -441,4 +488,12 @@ int session_restore_run(const struct options *o, sbr_error *err)
         json_decref(answer);
     }
     return r;
+}
+
+/* restore ID: a new session that executes what a lost one had executed; options as of create. */
+int session_restore_run(const struct options *o, sbr_error *err)
+{
+    if (session_words_again(o->positional[1], o, err) < 0)
+        return err->code;
+    return o->stream ? session_stream_answers(o, restore, err) : restore(o, err);
 }

@@ -16,21 +16,26 @@ struct session_options {
 /* session_words.c: the options of a session whose description is `json`, for `restore`, which
  * executes itself again with them when it has none of its own. */
 void session_words_keep(const char *json, bool restored);
-int session_words_again(const char *id, bool json, sbr_error *err);
+int session_words_again(const char *id, const struct options *o, sbr_error *err);
 
 /* Prints JSON on stdout, indented for a person. */
 void session_print_json(const char *text);
-/* A member of an object that is text; "" when there is none. */
+/* What each cell may use, and all of them together; `limits` is the answer of the session. */
+void session_print_limits(const json_t *limits);
 /* The answer of a session that was closed: where its changes are. */
 void session_print_closed(const char *json, const struct options *o);
 /* Events for another program, as they come. */
 void session_pass_line(void *context, const char *line, size_t len);
 /* SIGINT interrupts the cell that runs; NULL: it ends us, as usual. */
 void session_watch_interrupt(sbr_session *s);
+/* A member of an object that is text; "" when there is none. */
 const char *session_text(const json_t *object, const char *key);
 /* The files of --file become the session's. */
 int session_bring_files(const struct options *o, sbr_error *err);
 int session_read_bounds(const struct options *o, sbr_session_bounds *ret, sbr_error *err);
+/* session_stream.c: runs an action that has no events; its answers become the lines of --stream. */
+int session_stream_answers(const struct options *o,
+                           int (*run)(const struct options *o, sbr_error *err), sbr_error *err);
 /* One operation; *ret is the answer, which the caller frees. */
 int session_call(const char *id, json_t *take_request, char **ret, sbr_error *err);
 /* An operation on the session that the first word names; its answer is printed. */
@@ -45,6 +50,7 @@ int session_restart_run(const struct options *o, sbr_error *err);
 int session_checkpoint_run(const struct options *o, sbr_error *err);
 int session_fork_run(const struct options *o, sbr_error *err);
 int session_rollback_run(const struct options *o, sbr_error *err);
+int session_limits_run(const struct options *o, sbr_error *err);
 int session_metrics_run(const struct options *o, sbr_error *err);
 int session_files_run(const struct options *o, sbr_error *err);
 int session_put_run(const struct options *o, sbr_error *err);

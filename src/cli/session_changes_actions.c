@@ -71,7 +71,10 @@ int session_apply_run(const struct options *o, sbr_error *err)
     if (!id || !words)
         return err_set_oom(err, "session");
     if (!id[0]) {
-        fputs("sandbox-run: no changes\n", stderr);
+        if (o->json)
+            session_print_json("{\"id\":null,\"applied\":0,\"conflicts\":[]}");
+        else
+            fputs("sandbox-run: no changes\n", stderr);
         return 0;
     }
     memcpy(words, o->positional + 1, (o->n_positional - 1) * sizeof(*words));

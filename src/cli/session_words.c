@@ -12,7 +12,7 @@
 #define COMMAND_MAX ((size_t)4 << 20)
 #define SELF "/proc/self/exe"
 
-/* The words of this process behind the action, but --json; NULL without them. */
+/* The words of this process behind the action, but how it answers; NULL without them. */
 static json_t *own_words(const char *action)
 {
     scoped_fd int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
@@ -26,7 +26,7 @@ static json_t *own_words(const char *action)
         return NULL;
     words = json_array();
     for (size_t at = 0; at < len; at += strlen(text + at) + 1) {
-        if (behind && strcmp(text + at, "--json") != 0)
+        if (behind && strcmp(text + at, "--json") != 0 && strcmp(text + at, "--stream") != 0)
             json_array_append_new(words, json_string(text + at));
         behind = behind || !strcmp(text + at, action);
     }
@@ -81,11 +81,11 @@ static json_t *recorded(const char *id, sbr_error *err)
 }
 
 /* sandbox-run session restore ID WORDS... */
-static int again(const char *id, const json_t *record, bool json, sbr_error *err)
+static int again(const char *id, const json_t *record, const struct options *o, sbr_error *err)
 {
     const json_t *words = json_object_get(record, "words"), *word;
     const char *directory = json_string_value(json_object_get(record, "directory"));
-    scoped_free const char **argv = calloc(json_array_size(words) + 6, sizeof(*argv));
+    scoped_free const char **argv = calloc(json_array_size(words) + 7, sizeof(*argv));
     size_t i, n = 0;
 
     if (!argv)
@@ -97,8 +97,10 @@ static int again(const char *id, const json_t *record, bool json, sbr_error *err
     json_array_foreach(words, i, word)
         if (json_is_string(word))
             argv[n++] = json_string_value(word);
-    if (json)
+    if (o->json)
         argv[n++] = "--json";
+    if (o->stream)
+        argv[n++] = "--stream";
     if (directory && chdir(directory) < 0)
         return err_set_errno(err, "session",
                              "cannot go to '%.200s', where the session was made; give its options "
@@ -108,7 +110,7 @@ static int again(const char *id, const json_t *record, bool json, sbr_error *err
     return err_set_errno(err, "session", "cannot start the program again");
 }
 
-int session_words_again(const char *id, bool json, sbr_error *err)
+int session_words_again(const char *id, const struct options *o, sbr_error *err)
 {
     json_t *given = own_words("restore"), *record;
     bool alone = json_array_size(given) == 1;
@@ -119,7 +121,7 @@ int session_words_again(const char *id, bool json, sbr_error *err)
         return 0;
     record = recorded(id, err);
     if (json_array_size(json_object_get(record, "words")))
-        r = again(id, record, json, err);
+        r = again(id, record, o, err);
     json_decref(record);
     return r;
 }

@@ -15,6 +15,16 @@ int source_load(struct options *o, struct source *source, sbr_error *err) must_c
 /* Whether the program is a notebook, which only the full program can run. */
 bool source_is_notebook(const struct options *o);
 
+/* Whether the program is a file with tests and no main, and what runs them. */
+enum source_tests {
+    SOURCE_NO_TESTS,
+    SOURCE_TESTS_OF_PROGRAM, /* the language itself */
+    SOURCE_TESTS_OF_RUNNER   /* `test`, which only the full program has */
+};
+enum source_tests source_find_tests(const struct options *o);
+/* Gives the file the name that its language wants for tests. */
+int source_name_tests(sbr_request *req, sbr_error *err) must_check;
+
 /* The bytes of a regular file; the caller frees them. */
 int source_read_path(const char *path, char **ret, size_t *ret_len, sbr_error *err) must_check;
 

@@ -1,4 +1,5 @@
 #include "cli/start.h"
+#include "cli/diff_file.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 #include "base/scope.h"
 #include "base/signal_fd.h"
 #include "changes/textdiff.h"
+#include "cli/ask.h"
 #include "cli/not_inside.h"
 #include "cli/preparation.h"
 #include "cli/present.h"
@@ -37,6 +39,7 @@ struct front {
     sbr_job *job;
     uint64_t started_us;
     int signal_fd, stdin_fd; /* -1: none */
+    int diff_fd;             /* of --diff=FILE; -1: none */
     struct terminal_filter out_filter, err_filter;
     struct user_tty tty;
     int event_fd; /* a signal came, or the timer of the terminal is due */
@@ -82,6 +85,8 @@ static void signal_came(void *context)
     int number;
 
     while ((number = next_signal(front->signal_fd)) != 0) {
+        if (front->o->ask && number != SIGWINCH && number != SIGCONT)
+            front->o->ask->calls->leave(front->o->ask);
         if (number == SIGTSTP)
             user_tty_suspend(&front->tty);
         else if (number == SIGCONT)
@@ -95,6 +100,8 @@ static void signal_came(void *context)
     second_passed(front);
     if (front->o->door)
         front->o->door->serve(front->o->door->fd, front->job);
+    if (front->o->ask)
+        front->o->ask->calls->look(front->o->ask);
 }
 
 static void terminal_came(void *context)
@@ -108,6 +115,8 @@ static size_t keys_came(void *context, char *data, size_t len)
 {
     struct front *front = context;
 
+    if (front->o->ask)
+        len = front->o->ask->calls->keys(front->o->ask, data, len);
     return user_tty_keys(&front->tty, data, len);
 }
 
@@ -123,7 +132,9 @@ static int watch_signals(struct front *front, sbr_error *err)
         epoll_ctl(front->event_fd, EPOLL_CTL_ADD, front->signal_fd, &event) < 0 ||
         epoll_ctl(front->event_fd, EPOLL_CTL_ADD, front->tty.timer_fd, &event) < 0 ||
         (front->o->door &&
-         epoll_ctl(front->event_fd, EPOLL_CTL_ADD, front->o->door->fd, &event) < 0))
+         epoll_ctl(front->event_fd, EPOLL_CTL_ADD, front->o->door->fd, &event) < 0) ||
+        (front->o->ask &&
+         epoll_ctl(front->event_fd, EPOLL_CTL_ADD, front->o->ask->timer_fd, &event) < 0))
         return err_set_errno(err, "signals", "cannot watch for signals");
     return 0;
 }
@@ -337,6 +348,8 @@ static void event_came(void *context, const sbr_event *event)
         signal_came(front);
     if (event->type == SBR_EVENT_STAGE)
         show_warnings(front);
+    if (event->type == SBR_EVENT_PORT && !front->o->json && !front->o->quiet)
+        present_port(event);
     if (front->progress)
         show_progress(front, event);
 }
@@ -358,7 +371,10 @@ static int connect_job(struct front *front, sbr_error *err)
                                          .max_file = DIFF_MAX_FILE,
                                          .max_bytes = DIFF_MAX_BYTES,
                                          .max_lines = DIFF_MAX_LINES };
-    runner_set_up(job, front->started_us, o->json || o->quiet ? NULL : &front->diff);
+    if (o->diff_path)
+        front->diff = (struct diff_options){ 0 }; /* whole, and without colours */
+    runner_set_up(job, front->started_us,
+                  !o->diff_path && (o->json || o->quiet) ? NULL : &front->diff);
     runner_use_tty(job, &tty);
     if (!o->json && !front->decorated)
         runner_skip_version(job);
@@ -387,6 +403,8 @@ static int run(struct front *front, sbr_result **ret, sbr_error *err)
         connect_job(front, err) < 0)
         return err->code;
     r = sbr_job_finish(front->job, ret, err);
+    if (front->o->ask)
+        front->o->ask->calls->leave(front->o->ask);
     user_tty_end(&front->tty);
     progress_show(&front->line, NULL);
     return r < 0 || *ret ? r : err_set(err, SBR_E_BUG, "run", "there is no result");
@@ -433,7 +451,9 @@ static void report_memory(const struct options *o)
 
 int start_request(struct options *o, const char *title, bool stdin_is_program)
 {
-    struct front front = { .o = o, .started_us = clock_now_us(), .signal_fd = -1, .second_fd = -1 };
+    struct front front = {
+        .o = o, .started_us = clock_now_us(), .signal_fd = -1, .diff_fd = -1, .second_fd = -1
+    };
     scoped_fd int stdin_fd = -1;
     sbr_result *result = NULL;
     sbr_error err;
@@ -448,11 +468,13 @@ int start_request(struct options *o, const char *title, bool stdin_is_program)
         return cli_fail(o, &err);
     if (stream_check_options(o, &err) < 0 || open_stdin(o, stdin_is_program, &stdin_fd, &err) < 0)
         return cli_fail(o, &err);
-    if (user_tty_request(o, stdin_fd, &err) < 0)
+    if (user_tty_request(o, stdin_fd, &err) < 0 || diff_file_open(o, &front.diff_fd, &err) < 0)
         return cli_fail(o, &err);
     front.stdin_fd = stdin_fd;
     user_tty_init(&front.tty, o, stdin_fd);
     front.tty.job = &front.job;
+    if (o->ask)
+        o->ask->tty = &front.tty;
     user_tty_continued(&front.tty);
     if (front.decorated)
         present_header(title, o);
@@ -460,7 +482,8 @@ int start_request(struct options *o, const char *title, bool stdin_is_program)
         complete_explanation(&front, result);
     else
         not_inside_explain(o, &err);
-    if (!result || present(&front, result, &err) < 0)
+    if (!result || diff_file_write(o, front.diff_fd, result, &err) < 0 ||
+        present(&front, result, &err) < 0)
         status = fail(&front, &err);
     else
         status = exit_status(&front, result);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/err.h"
 
@@ -336,6 +337,11 @@ void terminal_clean(void *state, const char *data, size_t len, struct buf *out)
     }
 }
 
+uint32_t terminal_other_screen(void)
+{
+    return 1u << private_mode("1049");
+}
+
 static size_t put_modes(uint32_t modes, bool leave, char out[TERMINAL_MOST_MODES])
 {
     size_t used = 0;
@@ -364,4 +370,19 @@ size_t terminal_leave_modes(uint32_t modes, char out[TERMINAL_MOST_MODES])
 size_t terminal_enter_modes(uint32_t modes, char out[TERMINAL_MOST_MODES])
 {
     return put_modes(modes, false, out);
+}
+
+void terminal_print(FILE *to, bool raw, const char *data, size_t len)
+{
+    struct terminal_filter filter = { 0 };
+    struct buf out;
+
+    if (raw || !isatty(fileno(to))) {
+        fwrite(data, 1, len, to);
+        return;
+    }
+    buf_init(&out, SIZE_MAX / 2);
+    terminal_clean(&filter, data, len, &out);
+    fwrite(out.data, 1, out.len, to);
+    buf_done(&out);
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/buf.h"
 
@@ -35,6 +36,12 @@ struct terminal_filter {
 
 /* A filter of struct runner_stream; `state` is a struct terminal_filter. */
 void terminal_clean(void *state, const char *data, size_t len, struct buf *out);
+
+/* The mode that shows the other one of the terminal's two screens. */
+uint32_t terminal_other_screen(void);
+
+/* Prints what a program wrote: cleaned where `to` is a terminal, unless `raw`. */
+void terminal_print(FILE *to, bool raw, const char *data, size_t len);
 
 #define TERMINAL_MOST_MODES 512 /* bytes that either function needs at most */
 /* What brings the modes back to usual, and what sets them again.  Bytes of `out` that were used. */

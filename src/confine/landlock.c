@@ -1,5 +1,5 @@
-/* Landlock: a second layer over the file tree, and the only one without namespaces.  All rights of
- * the ABI found are handled; rules name paths of the new root. */
+/* Landlock: a second layer over the file tree, and the only one without namespaces.  Rules name
+ * paths of the new root. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -12,23 +12,31 @@
 #define OF_A_FILE                                                                                  \
     (LANDLOCK_EXECUTE | LANDLOCK_WRITE_FILE | LANDLOCK_READ_FILE | LANDLOCK_TRUNCATE |             \
      LANDLOCK_IOCTL_DEV)
+#define TO_READ (LANDLOCK_EXECUTE | LANDLOCK_READ_FILE | LANDLOCK_READ_DIR)
 
 static void landlock_probe(struct features *features)
 {
     features->landlock_abi = landlock_abi();
 }
 
-static uint64_t rights_of(enum access_kind access, uint64_t handled)
+/* Which rights the kernel need not look at.  As soon as one of them is handled, it walks the whole
+ * path at every open, which makes an open a half dearer.  A root of the run's own may be read as a
+ * whole, what may not be written is mounted read-only, and devices are there in /dev alone; a run
+ * among the host's files has none of that. */
+static uint64_t rights_left_out(const struct plan *plan)
 {
-    const uint64_t read = LANDLOCK_EXECUTE | LANDLOCK_READ_FILE | LANDLOCK_READ_DIR;
+    return plan->run_dir ? 0 : TO_READ | LANDLOCK_TRUNCATE | LANDLOCK_IOCTL_DEV;
+}
 
+static uint64_t rights_of(enum access_kind access)
+{
     switch (access) {
     case ACCESS_READ:
-        return read;
+        return TO_READ;
     case ACCESS_DEVICES:
-        return (read | LANDLOCK_WRITE_FILE | LANDLOCK_TRUNCATE | LANDLOCK_IOCTL_DEV) & handled;
+        return TO_READ | LANDLOCK_WRITE_FILE | LANDLOCK_TRUNCATE | LANDLOCK_IOCTL_DEV;
     case ACCESS_WRITE:
-        return handled;
+        return UINT64_MAX;
     }
     return 0;
 }
@@ -39,7 +47,7 @@ static int add_rule(int ruleset, const struct plan_rule *rule, uint64_t handled,
      * have replaced it by one. */
     int follow = rule->access == ACCESS_WRITE ? O_NOFOLLOW : 0;
     scoped_fd int fd = open(rule->path, O_PATH | O_CLOEXEC | follow);
-    uint64_t rights = rights_of(rule->access, handled);
+    uint64_t rights = rights_of(rule->access) & handled;
     struct stat st;
 
     if (fd < 0 && errno == ENOENT && rule->optional)
@@ -50,7 +58,7 @@ static int add_rule(int ruleset, const struct plan_rule *rule, uint64_t handled,
         return err_set(err, SBR_E_DENIED, "landlock", "'%s' has become a link", rule->path);
     if (!S_ISDIR(st.st_mode))
         rights &= OF_A_FILE;
-    if (landlock_allow(ruleset, fd, rights) < 0)
+    if (rights && landlock_allow(ruleset, fd, rights) < 0)
         return err_set_errno(err, "landlock", "cannot allow '%s'", rule->path);
     return 0;
 }
@@ -64,7 +72,7 @@ static int landlock_apply(struct inside *in, sbr_error *err)
 
     if (plan->landlock_abi == 0)
         return 0; /* the planner names it in isolation.missing */
-    ruleset = landlock_create(plan->landlock_abi, net, &handled);
+    ruleset = landlock_create(plan->landlock_abi, rights_left_out(plan), net, &handled);
     if (ruleset < 0)
         return err_set_errno(err, "landlock", "cannot create a ruleset");
     for (size_t i = 0; i < plan->n_rules; i++)

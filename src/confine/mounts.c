@@ -329,6 +329,21 @@ int mount_leave_host(struct inside *in, sbr_error *err)
     return 0;
 }
 
+static int seal(const struct plan *plan, sbr_error *err)
+{
+    for (size_t i = 0; i < plan->n_ops; i++) {
+        const struct plan_op *op = &plan->ops[i];
+        scoped_fd int fd = -1;
+
+        if (!(op->flags & OP_SEALED))
+            continue;
+        fd = open(op->to, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 || mount_change(fd, ATTR_BASE | MOUNT_ATTR_RDONLY) < 0)
+            return err_set_errno(err, "mounts", "cannot make '/%s' read-only", op->to);
+    }
+    return 0;
+}
+
 /* Also what is mounted in a volume: no program can be started from it. */
 static int forbid_programs(const struct plan *plan, sbr_error *err)
 {
@@ -371,8 +386,8 @@ static int mounts_apply(struct inside *in, sbr_error *err)
     for (size_t i = 0; i < in->plan->n_ops; i++)
         if (mount_perform(in, &in->plan->ops[i], err) < 0)
             return err->code;
-    if (forbid_programs(in->plan, err) < 0 || cow_cover(in, err) < 0 || view_finish(in, err) < 0 ||
-        mount_leave_host(in, err) < 0)
+    if (seal(in->plan, err) < 0 || forbid_programs(in->plan, err) < 0 || cow_cover(in, err) < 0 ||
+        view_finish(in, err) < 0 || mount_leave_host(in, err) < 0)
         return err->code;
     return plan_awaits_mounts(in->plan) ? tell_mounted(in, err) : 0;
 }

@@ -120,6 +120,8 @@ static int set_up(struct inside *in, sbr_error *err)
     if (netlink_send(NETLINK_LO_UP) < 0)
         return err_set_errno(err, "network", "cannot bring the loopback of the sandbox up");
     adjust_settings();
+    if (in->plan->n_published && network_send_unconnected(INIT_PUBLISH) < 0)
+        return err_set_errno(err, "publish", "cannot make the sockets for published ports");
     return in->plan->network == NETWORK_LOCALHOST ? 0 : open_ways_out(in, err);
 }
 

@@ -1,5 +1,6 @@
-/* Sockets of the sandbox's network namespace that sandbox-run-egress uses: init makes them while it
- * still may, sends them over a link, and closes its own before the program exists. */
+/* Sockets of the sandbox's network namespace that sandbox-run-egress and sandbox-run-publish use:
+ * init makes them while it still may, sends them over a link, and closes its own before the program
+ * exists. */
 #include "confine/network_sockets.h"
 
 #include <errno.h>
@@ -10,6 +11,7 @@
 
 #include "base/fd.h"
 #include "wire/egress.h"
+#include "wire/publishing.h"
 
 #ifndef IPV6_TRANSPARENT
 #define IPV6_TRANSPARENT 75
@@ -19,7 +21,8 @@
 #endif
 #define BACKLOG 1024
 
-_Static_assert(EGRESS_MESSAGE_FDS <= FD_MAX_PASSED, "a message carries what it may name");
+_Static_assert(EGRESS_MESSAGE_FDS <= FD_MAX_PASSED && PUBLISH_MESSAGE_FDS <= FD_MAX_PASSED,
+               "a message carries what it may name");
 
 static int set_one(int fd, int level, int option)
 {
@@ -184,4 +187,37 @@ int network_send_sockets(int link_fd, const struct network_sockets *wanted)
     while (batch.message.n > 0)
         close(batch.fds[--batch.message.n]);
     return -1;
+}
+
+static int send_unconnected(int link_fd, int family, unsigned int wanted, bool last)
+{
+    struct publish_message message = { .v6 = family == AF_INET6 };
+    int fds[PUBLISH_MESSAGE_FDS], r = 0;
+
+    for (unsigned int left = wanted; r == 0 && left > 0; left -= message.n) {
+        unsigned int n = left < PUBLISH_MESSAGE_FDS ? left : PUBLISH_MESSAGE_FDS;
+
+        for (message.n = 0; message.n < n; message.n++) {
+            fds[message.n] = open_marked(family, SOCK_STREAM, 0);
+            if (fds[message.n] < 0)
+                break;
+        }
+        message.last = last && left == n;
+        r = message.n < n ? -1 : fd_send(link_fd, &message, sizeof(message), fds, message.n);
+        for (unsigned int i = 0; i < message.n; i++)
+            close(fds[i]);
+    }
+    return r;
+}
+
+int network_send_unconnected(int link_fd)
+{
+    int probe = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool v6 = probe >= 0; /* a machine may have no IPv6 */
+
+    if (v6)
+        close(probe);
+    if (send_unconnected(link_fd, AF_INET, PUBLISH_SOCKETS4, !v6) < 0)
+        return -1;
+    return v6 ? send_unconnected(link_fd, AF_INET6, PUBLISH_SOCKETS6, true) : 0;
 }

@@ -12,5 +12,7 @@ struct network_sockets {
 
 /* Makes the sockets in the caller's network namespace and sends them; 0 or -1 with errno. */
 int network_send_sockets(int link_fd, const struct network_sockets *wanted);
+/* The same with unconnected ones for sandbox-run-publish. */
+int network_send_unconnected(int link_fd);
 
 #endif

@@ -88,7 +88,7 @@ bool catalog_is_ready(struct exchange *x)
     if (o.extra)
         offload_start(x, &o);
     else
-        exchange_reply(x, MHD_HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
+        exchange_reply(x, HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
     return false;
 }
 

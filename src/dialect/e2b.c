@@ -51,9 +51,9 @@ static void create(struct exchange *x)
     if (!body)
         return;
     if (reason)
-        e2b_refuse(x, MHD_HTTP_BAD_REQUEST, reason);
+        e2b_refuse(x, HTTP_BAD_REQUEST, reason);
     else if (x->tenant.sessions && count(&x->tenant) >= x->tenant.sessions)
-        e2b_refuse(x, MHD_HTTP_TOO_MANY_REQUESTS,
+        e2b_refuse(x, HTTP_TOO_MANY_REQUESTS,
                    "the tenant has as many sandboxes as its token allows");
     else
         e2b_create(x, body);
@@ -65,7 +65,7 @@ static struct e2b_sandbox *find(struct exchange *x)
     struct e2b_sandbox *s = e2b_find(&x->tenant, x->words[0]);
 
     if (!s)
-        e2b_refuse(x, MHD_HTTP_NOT_FOUND, "there is no sandbox of this id");
+        e2b_refuse(x, HTTP_NOT_FOUND, "there is no sandbox of this id");
     return s;
 }
 
@@ -104,15 +104,15 @@ static bool has_metadata(const struct e2b_sandbox *s, const char *wanted)
 
     if (!text)
         return true;
-    (void)MHD_http_unescape(text);
+    exchange_unescape(text);
     for (char *pair = strtok_r(text, "&", &rest); pair; pair = strtok_r(NULL, "&", &rest)) {
         char *value = strchr(pair, '=');
 
         if (!value)
             return false;
         *value++ = '\0';
-        (void)MHD_http_unescape(pair);
-        (void)MHD_http_unescape(value);
+        exchange_unescape(pair);
+        exchange_unescape(value);
         if (strcmp(translate_word(metadata, pair), value) != 0)
             return false;
     }
@@ -131,7 +131,7 @@ static void list(struct exchange *x)
             has_metadata(s, metadata) && (!state || strstr(state, "running")))
             json_array_append_new(rows, row_of(x, s));
     }
-    translate_reply(x, MHD_HTTP_OK, rows);
+    translate_reply(x, HTTP_OK, rows);
 }
 
 static void get(struct exchange *x)
@@ -139,7 +139,7 @@ static void get(struct exchange *x)
     const struct e2b_sandbox *s = find(x);
 
     if (s)
-        translate_reply(x, MHD_HTTP_OK, row_of(x, s));
+        translate_reply(x, HTTP_OK, row_of(x, s));
 }
 
 static void end(struct exchange *x)
@@ -149,7 +149,7 @@ static void end(struct exchange *x)
     if (!s)
         return;
     e2b_kill(s);
-    exchange_reply(x, MHD_HTTP_NO_CONTENT, JSON_TYPE, strdup(""));
+    exchange_reply(x, HTTP_NO_CONTENT, JSON_TYPE, strdup(""));
 }
 
 static json_int_t timeout_of(struct exchange *x)
@@ -168,7 +168,7 @@ static void set_timeout(struct exchange *x)
     if (!s)
         return;
     e2b_set_timeout(s, timeout_of(x));
-    exchange_reply(x, MHD_HTTP_NO_CONTENT, JSON_TYPE, strdup(""));
+    exchange_reply(x, HTTP_NO_CONTENT, JSON_TYPE, strdup(""));
 }
 
 static void connect_again(struct exchange *x)
@@ -180,18 +180,18 @@ static void connect_again(struct exchange *x)
         return;
     if (seconds > 0)
         e2b_set_timeout(s, seconds);
-    translate_reply(x, MHD_HTTP_OK, e2b_describe(x, s));
+    translate_reply(x, HTTP_OK, e2b_describe(x, s));
 }
 
 static void metrics(struct exchange *x)
 {
     if (find(x))
-        translate_reply(x, MHD_HTTP_OK, json_array());
+        translate_reply(x, HTTP_OK, json_array());
 }
 
 static void not_here(struct exchange *x)
 {
-    e2b_refuse(x, MHD_HTTP_NOT_IMPLEMENTED, "this is not available here");
+    e2b_refuse(x, HTTP_NOT_IMPLEMENTED, "this is not available here");
 }
 
 /* The sandbox of a call to envd or to the code interpreter; NULL: it replied. */
@@ -201,14 +201,14 @@ static struct e2b_sandbox *sandbox_of(struct exchange *x)
     struct e2b_sandbox *s = id ? e2b_find(&x->tenant, id) : NULL;
 
     if (!s)
-        e2b_refuse(x, MHD_HTTP_BAD_GATEWAY, "the sandbox was not found");
+        e2b_refuse(x, HTTP_BAD_GATEWAY, "the sandbox was not found");
     return s;
 }
 
 static void health(struct exchange *x)
 {
     if (sandbox_of(x))
-        exchange_reply(x, MHD_HTTP_NO_CONTENT, JSON_TYPE, strdup(""));
+        exchange_reply(x, HTTP_NO_CONTENT, JSON_TYPE, strdup(""));
 }
 
 static void pass_on(struct exchange *x)

@@ -6,7 +6,6 @@
 #include "dialect/e2b.h"
 #include "http/route.h"
 
-#define BLOCK_SIZE 4096
 #define UNREAD_MAX ((size_t)1 << 20) /* of one client, then the agent is not read */
 #define ANSWER_MAX ((size_t)128 << 20)
 
@@ -15,7 +14,6 @@ struct call {
     uint64_t id;
     struct e2b_sandbox *sandbox; /* NULL: it is over, or the call is */
     struct exchange *x;          /* NULL: the client left */
-    struct MHD_Connection *connection;
     unsigned int status;
     const char *type;
     struct buf data;
@@ -62,21 +60,19 @@ static void resume(struct call *c)
     if (!c->waits)
         return;
     c->waits = false;
-    MHD_resume_connection(c->connection);
+    exchange_resume(c->x);
 }
 
-/* Called by the library when the client's socket takes more. */
-static ssize_t read_data(void *context, uint64_t position, char *to, size_t max)
+/* Called when the channel takes more. */
+static ssize_t read_data(void *context, char *to, size_t max)
 {
     struct call *c = context;
     size_t n = c->data.len < max ? c->data.len : max;
 
-    (void)position;
     if (n == 0 && c->ended)
-        return MHD_CONTENT_READER_END_OF_STREAM;
+        return RESPONSE_END;
     if (n == 0) {
         c->waits = true;
-        MHD_suspend_connection(c->connection);
         return 0;
     }
     memcpy(to, c->data.data, n);
@@ -93,21 +89,19 @@ static void stream_left(struct exchange *x)
 
     leave_sandbox(c);
     c->ended = true;
-    resume(c); /* the library finds out that there is nothing to send to */
 }
 
 static void begin_stream(struct call *c)
 {
     struct exchange *x = c->x;
-    struct MHD_Response *response =
-        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_SIZE, read_data, c, free_call);
+    struct response *response = response_of_stream(read_data, c, free_call);
 
     if (!response) {
-        exchange_reply(x, MHD_HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
+        exchange_reply(x, HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
         free_call(c);
         return;
     }
-    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, c->type);
+    response_add_header(response, HTTP_HEADER_CONTENT_TYPE, c->type);
     x->left = NULL;
     exchange_reply_with(x, c->status, response);
     exchange_watch(x, stream_left, c);
@@ -147,7 +141,7 @@ static void take_head(struct call *c, const json_t *line)
 {
     json_int_t status = json_integer_value(json_object_get(line, "status"));
 
-    if (c->status || status < MHD_HTTP_OK || status > 599)
+    if (c->status || status < HTTP_OK || status > 599)
         return;
     c->status = (unsigned int)status;
     c->streams = json_is_true(json_object_get(line, "stream"));
@@ -213,22 +207,19 @@ void e2b_end_calls(struct e2b_sandbox *s)
         } else {
             x->left = NULL;
             free_call(c);
-            e2b_refuse(x, MHD_HTTP_BAD_GATEWAY, "the sandbox is not running anymore");
+            e2b_refuse(x, HTTP_BAD_GATEWAY, "the sandbox is not running anymore");
         }
     }
 }
 
-static enum MHD_Result add_pair(void *context, enum MHD_ValueKind kind, const char *name,
-                                const char *value)
+static void add_pair(void *context, const char *name, const char *value)
 {
-    scoped_free char *plain = value ? strdup(value) : NULL;
+    scoped_free char *plain = strdup(value);
 
-    (void)kind;
-    if (plain) {
-        (void)MHD_http_unescape(plain);
-        json_object_set_new(context, name, translate_text(plain, strlen(plain)));
-    }
-    return MHD_YES;
+    if (!plain)
+        return;
+    exchange_unescape(plain);
+    json_object_set_new(context, name, translate_text(plain, strlen(plain)));
 }
 
 /* Only what an answer depends on: no token goes inside. */
@@ -251,7 +242,7 @@ static char *order_of(const struct exchange *x, uint64_t id, const char *method,
     json_t *query = json_object(), *order;
     scoped_free char *text = NULL;
 
-    (void)MHD_get_connection_values(x->connection, MHD_GET_ARGUMENT_KIND, add_pair, query);
+    exchange_each_query(x, add_pair, query);
     order = json_pack("{s:I, s:s, s:s, s:o, s:o, s:o}", "id", (json_int_t)id, "method", method,
                       "path", path, "query", query, "headers", headers_of(x), "body",
                       translate_base64(x->body.data, x->body.len));
@@ -267,12 +258,10 @@ void e2b_call(struct exchange *x, struct e2b_sandbox *s)
     scoped_free char *order = NULL;
 
     if (!c) {
-        exchange_reply(x, MHD_HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
+        exchange_reply(x, HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
         return;
     }
-    *c = (struct call){
-        .id = ++s->next_call, .sandbox = s, .x = x, .connection = x->connection, .type = JSON_TYPE
-    };
+    *c = (struct call){ .id = ++s->next_call, .sandbox = s, .x = x, .type = JSON_TYPE };
     buf_init(&c->data, ANSWER_MAX);
     link_init(&c->link);
     list_append(&s->calls, &c->link);

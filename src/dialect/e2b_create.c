@@ -24,9 +24,9 @@ static void reply_to_creator(struct e2b_sandbox *s, const char *failure)
     if (!x)
         return;
     if (failure)
-        e2b_refuse(x, MHD_HTTP_INTERNAL_SERVER_ERROR, failure);
+        e2b_refuse(x, HTTP_INTERNAL_SERVER_ERROR, failure);
     else
-        translate_reply(x, MHD_HTTP_CREATED, e2b_describe(x, s));
+        translate_reply(x, HTTP_CREATED, e2b_describe(x, s));
 }
 
 static void sandbox_ended(struct execution *e, void *context)
@@ -177,7 +177,7 @@ void e2b_create(struct exchange *x, const json_t *body)
     json_t *request;
 
     if (!s) {
-        exchange_reply(x, MHD_HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
+        exchange_reply(x, HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
         return;
     }
     request = request_of(&x->tenant, body);

@@ -19,19 +19,19 @@ static void refuse(struct exchange *x, const struct problem *problem)
 
 static void list_files(struct exchange *x)
 {
-    translate_reply(x, MHD_HTTP_OK, gojudge_store_list(&x->tenant));
+    translate_reply(x, HTTP_OK, gojudge_store_list(&x->tenant));
 }
 
 static void add_file(struct exchange *x)
 {
-    const char *type = exchange_header(x, MHD_HTTP_HEADER_CONTENT_TYPE);
+    const char *type = exchange_header(x, HTTP_HEADER_CONTENT_TYPE);
     const struct gojudge_file *kept;
     struct multipart_part part;
     char *data;
 
     if (multipart_read(type, x->body.data, x->body.len, &part, 1) != 1 ||
         strcmp(part.name, "file") != 0) {
-        translate_reply(x, MHD_HTTP_BAD_REQUEST,
+        translate_reply(x, HTTP_BAD_REQUEST,
                         json_string("the body is no form with one part `file`"));
         return;
     }
@@ -40,9 +40,9 @@ static void add_file(struct exchange *x)
         memcpy(data, part.data, part.len);
     kept = gojudge_store_add(&x->tenant, part.file_name, data, part.len);
     if (kept)
-        translate_reply(x, MHD_HTTP_OK, json_string(kept->id));
+        translate_reply(x, HTTP_OK, json_string(kept->id));
     else
-        translate_reply(x, MHD_HTTP_INSUFFICIENT_STORAGE,
+        translate_reply(x, HTTP_INSUFFICIENT_STORAGE,
                         json_string("the store of files is full; DELETE /file/ID makes room"));
 }
 
@@ -51,7 +51,7 @@ static struct gojudge_file *find(struct exchange *x)
     struct gojudge_file *file = gojudge_store_find(&x->tenant, x->words[0]);
 
     if (!file)
-        translate_reply(x, MHD_HTTP_NOT_FOUND, json_string("there is no file of this id"));
+        translate_reply(x, HTTP_NOT_FOUND, json_string("there is no file of this id"));
     return file;
 }
 
@@ -64,7 +64,7 @@ static void get_file(struct exchange *x)
         return;
     if (copy)
         memcpy(copy, file->data, file->len);
-    exchange_reply_bytes(x, MHD_HTTP_OK, BYTES_TYPE, copy, file->len);
+    exchange_reply_bytes(x, HTTP_OK, BYTES_TYPE, copy, file->len);
 }
 
 static void delete_file(struct exchange *x)
@@ -74,7 +74,7 @@ static void delete_file(struct exchange *x)
     if (!file)
         return;
     gojudge_store_remove(file);
-    exchange_reply(x, MHD_HTTP_OK, BYTES_TYPE, strdup(""));
+    exchange_reply(x, HTTP_OK, BYTES_TYPE, strdup(""));
 }
 
 /* Our own fields, too, because this path is ours without the dialect. */
@@ -82,7 +82,7 @@ static void version(struct exchange *x)
 {
     struct utsname machine;
 
-    translate_reply(x, MHD_HTTP_OK,
+    translate_reply(x, HTTP_OK,
                     json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b}", "name",
                               "sandbox-run", "version", result_version(), "api", "v1",
                               "buildVersion", result_version(), "goVersion", "", "platform",
@@ -92,14 +92,14 @@ static void version(struct exchange *x)
 
 static void config(struct exchange *x)
 {
-    translate_reply(x, MHD_HTTP_OK,
+    translate_reply(x, HTTP_OK,
                     json_pack("{s:b, s:b, s:b, s:b, s:b, s:b}", "copyOutOptional", 1, "pipeProxy",
                               0, "symlink", 0, "addressSpaceLimit", 0, "stream", 0, "procPeak", 1));
 }
 
 static void not_here(struct exchange *x)
 {
-    translate_reply(x, MHD_HTTP_NOT_IMPLEMENTED,
+    translate_reply(x, HTTP_NOT_IMPLEMENTED,
                     json_string("this is not available here; use POST /run"));
 }
 

@@ -44,7 +44,7 @@ static void finish(struct gojudge_run *run)
     for (size_t i = 0; i < run->n; i++)
         json_array_append(results, run->commands[i].result);
     if (run->x)
-        translate_reply(run->x, MHD_HTTP_OK, results);
+        translate_reply(run->x, HTTP_OK, results);
     else
         json_decref(results);
     free_run(run);
@@ -186,11 +186,11 @@ static void begin(struct exchange *x, json_t *body)
     char message[200] = "";
 
     if (!run) {
-        exchange_reply(x, MHD_HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
+        exchange_reply(x, HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
         return;
     }
     if (read_all(run, requests, message) < 0) {
-        translate_reply(x, MHD_HTTP_BAD_REQUEST, json_string(message));
+        translate_reply(x, HTTP_BAD_REQUEST, json_string(message));
         free_run(run);
     } else {
         run->left = 1; /* this one, until all have begun */
@@ -212,7 +212,7 @@ void gojudge_run(struct exchange *x)
     if (!body)
         return;
     if (n < 1 || n > COMMANDS_MAX)
-        translate_reply(x, MHD_HTTP_BAD_REQUEST, json_string("no cmd provided, or more than 16"));
+        translate_reply(x, HTTP_BAD_REQUEST, json_string("no cmd provided, or more than 16"));
     else
         begin(x, body);
     json_decref(body);

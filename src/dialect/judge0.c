@@ -25,12 +25,12 @@ static void refuse(struct exchange *x, const struct problem *problem)
 {
     unsigned int status = problem->status;
 
-    if (status == MHD_HTTP_TOO_MANY_REQUESTS)
-        status = MHD_HTTP_SERVICE_UNAVAILABLE;
+    if (status == HTTP_TOO_MANY_REQUESTS)
+        status = HTTP_SERVICE_UNAVAILABLE;
     translate_reply(x, status,
                     json_pack("{s:s}", "error",
-                              status == MHD_HTTP_SERVICE_UNAVAILABLE ? "queue is full"
-                                                                     : problem->detail));
+                              status == HTTP_SERVICE_UNAVAILABLE ? "queue is full"
+                                                                 : problem->detail));
 }
 
 static void reply_error(struct exchange *x, unsigned int status, const char *message)
@@ -61,7 +61,7 @@ static bool check_fields(struct exchange *x)
     if (!wrong)
         return true;
     message = text_format("invalid fields: [%.100s]", wrong);
-    reply_error(x, MHD_HTTP_BAD_REQUEST, message ? message : "invalid fields");
+    reply_error(x, HTTP_BAD_REQUEST, message ? message : "invalid fields");
     return false;
 }
 
@@ -72,10 +72,10 @@ static void reply_submission(struct exchange *x, const struct judge0_submission 
 
     if (shown)
         translate_reply(x, status, shown);
-    else if (status == MHD_HTTP_CREATED)
+    else if (status == HTTP_CREATED)
         translate_reply(x, status, json_pack("{s:s, s:s}", "token", s->token, "error", CONVERSION));
     else
-        reply_error(x, MHD_HTTP_BAD_REQUEST, CONVERSION);
+        reply_error(x, HTTP_BAD_REQUEST, CONVERSION);
 }
 
 static void submission_ended(struct execution *e, void *context)
@@ -89,7 +89,7 @@ static void submission_ended(struct execution *e, void *context)
     s->waiter = NULL;
     judge0_call_back(e->server, s);
     if (waiter)
-        reply_submission(waiter, s, MHD_HTTP_CREATED);
+        reply_submission(waiter, s, HTTP_CREATED);
 }
 
 static void waiter_left(struct exchange *x)
@@ -160,11 +160,11 @@ static void create_one(struct exchange *x)
     s = create(x, body, &errors, &fault);
     json_decref(body);
     if (errors) {
-        translate_reply(x, MHD_HTTP_UNPROCESSABLE_CONTENT, errors);
+        translate_reply(x, HTTP_UNPROCESSABLE_CONTENT, errors);
     } else if (!s) {
         submission_refuse(x, &fault);
     } else if (!is_true(x, "wait")) {
-        translate_reply(x, MHD_HTTP_CREATED, json_pack("{s:s}", "token", s->token));
+        translate_reply(x, HTTP_CREATED, json_pack("{s:s}", "token", s->token));
     } else {
         s->waiter = x;
         exchange_wait(x, waiter_left, s);
@@ -176,7 +176,7 @@ static bool check_batch(struct exchange *x, size_t n)
 {
     if (n >= 1 && n <= BATCH_MAX)
         return true;
-    reply_error(x, MHD_HTTP_BAD_REQUEST,
+    reply_error(x, HTTP_BAD_REQUEST,
                 n ? "number of submissions in a batch should be less than or equal to 20"
                   : "there should be at least one submission in a batch");
     return false;
@@ -210,7 +210,7 @@ static void create_batch(struct exchange *x)
                                                : json_pack("{s:s}", "error", fault.err.message));
     }
     json_decref(body);
-    translate_reply(x, any ? MHD_HTTP_CREATED : MHD_HTTP_UNPROCESSABLE_CONTENT, answer);
+    translate_reply(x, any ? HTTP_CREATED : HTTP_UNPROCESSABLE_CONTENT, answer);
 }
 
 static void note_progress(struct judge0_submission *s)
@@ -226,7 +226,7 @@ static struct judge0_submission *find(struct exchange *x)
     if (s)
         note_progress(s);
     else
-        reply_error(x, MHD_HTTP_NOT_FOUND, "there is no submission of this token");
+        reply_error(x, HTTP_NOT_FOUND, "there is no submission of this token");
     return s;
 }
 
@@ -235,7 +235,7 @@ static void show_one(struct exchange *x)
     const struct judge0_submission *s = check_fields(x) ? find(x) : NULL;
 
     if (s)
-        reply_submission(x, s, MHD_HTTP_OK);
+        reply_submission(x, s, HTTP_OK);
 }
 
 static void show_batch(struct exchange *x)
@@ -261,7 +261,7 @@ static void show_batch(struct exchange *x)
         json_array_append_new(rows, s ? judge0_show(s, is_true(x, "base64_encoded"), fields_of(x))
                                       : json_null());
     }
-    translate_reply(x, MHD_HTTP_OK, json_pack("{s:o}", "submissions", rows));
+    translate_reply(x, HTTP_OK, json_pack("{s:o}", "submissions", rows));
 }
 
 static unsigned long number_of(const struct exchange *x, const char *name, unsigned long preset)
@@ -279,7 +279,7 @@ static void list_all(struct exchange *x)
 
     if (page == 0 || size == 0 || size > 1000) {
         json_decref(rows);
-        reply_error(x, MHD_HTTP_BAD_REQUEST, "invalid page or per_page");
+        reply_error(x, HTTP_BAD_REQUEST, "invalid page or per_page");
         return;
     }
     for (struct link *at = judge0_all()->prev; at != judge0_all(); at = at->prev) {
@@ -292,7 +292,7 @@ static void list_all(struct exchange *x)
         n++;
     }
     pages = (n + size - 1) / size;
-    translate_reply(x, MHD_HTTP_OK,
+    translate_reply(x, HTTP_OK,
                     json_pack("{s:o, s:{s:I, s:o, s:o, s:I, s:I}}", "submissions", rows, "meta",
                               "current_page", (json_int_t)page, "next_page",
                               page < pages ? json_integer((json_int_t)page + 1) : json_null(),
@@ -308,11 +308,11 @@ static void delete_one(struct exchange *x)
     if (!s)
         return;
     if (s->execution) {
-        reply_error(x, MHD_HTTP_BAD_REQUEST,
+        reply_error(x, HTTP_BAD_REQUEST,
                     "submission cannot be deleted because its status is 2 (Processing)");
         return;
     }
-    translate_reply(x, MHD_HTTP_OK, judge0_show(s, true, fields_of(x)));
+    translate_reply(x, HTTP_OK, judge0_show(s, true, fields_of(x)));
     judge0_remove(s);
 }
 
@@ -323,21 +323,21 @@ static void statuses(struct exchange *x)
     for (int i = 1; i <= JUDGE0_N_STATUSES; i++)
         json_array_append_new(list, json_pack("{s:i, s:s}", "id", i, "description",
                                               judge0_status_name((enum judge0_status)i)));
-    translate_reply(x, MHD_HTTP_OK, list);
+    translate_reply(x, HTTP_OK, list);
 }
 
 static void about(struct exchange *x)
 {
     scoped_free char *ours = text_format("sandbox-run %s", result_version());
 
-    translate_reply(x, MHD_HTTP_OK,
+    translate_reply(x, HTTP_OK,
                     json_pack("{s:s, s:n, s:n, s:s}", "version", VERSION, "homepage", "source_code",
                               "maintainer", ours ? ours : ""));
 }
 
 static void version(struct exchange *x)
 {
-    exchange_reply(x, MHD_HTTP_OK, "text/plain", strdup(VERSION));
+    exchange_reply(x, HTTP_OK, "text/plain", strdup(VERSION));
 }
 
 /* Null where only the machine bounds it. */
@@ -365,14 +365,14 @@ static void config_info(struct exchange *x)
     json_object_set_new(info, "max_wall_time_limit", most(x, SBR_WALL_MS, 1000));
     json_object_set_new(info, "max_memory_limit", most(x, SBR_MEMORY_BYTES, 1024));
     json_object_set_new(info, "max_max_processes_and_or_threads", most(x, SBR_PIDS, 1));
-    translate_reply(x, MHD_HTTP_OK, info);
+    translate_reply(x, HTTP_OK, info);
 }
 
 static void workers(struct exchange *x)
 {
     unsigned int running = execution_count(x->server, NULL);
 
-    translate_reply(x, MHD_HTTP_OK,
+    translate_reply(x, HTTP_OK,
                     json_pack("[{s:s, s:i, s:i, s:i, s:i}]", "queue", "default", "size", 0,
                               "available", (int)x->server->options.running, "idle",
                               (int)(x->server->options.running - running), "working",
@@ -382,12 +382,12 @@ static void workers(struct exchange *x)
 /* The guard has looked at the token. */
 static void authenticate(struct exchange *x)
 {
-    exchange_reply(x, MHD_HTTP_OK, JSON_TYPE, strdup(""));
+    exchange_reply(x, HTTP_OK, JSON_TYPE, strdup(""));
 }
 
 static void not_here(struct exchange *x)
 {
-    reply_error(x, MHD_HTTP_NOT_IMPLEMENTED, "this is not available here");
+    reply_error(x, HTTP_NOT_IMPLEMENTED, "this is not available here");
 }
 
 /* clang-format off */

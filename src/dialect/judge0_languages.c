@@ -88,7 +88,7 @@ void judge0_languages(struct exchange *x)
         if (one)
             json_array_append_new(list, one);
     }
-    translate_reply(x, MHD_HTTP_OK, list);
+    translate_reply(x, HTTP_OK, list);
 }
 
 void judge0_one_language(struct exchange *x)
@@ -101,11 +101,11 @@ void judge0_one_language(struct exchange *x)
         return;
     row = judge0_language(&x->tenant, id);
     if (!row) {
-        translate_reply(x, MHD_HTTP_NOT_FOUND, json_pack("{s:s}", "error", "no such language"));
+        translate_reply(x, HTTP_NOT_FOUND, json_pack("{s:s}", "error", "no such language"));
         return;
     }
     one = judge0_describe_language(&x->tenant, id);
     json_object_update_new(one, json_pack("{s:b, s:s, s:n, s:n}", "is_archived", 0, "source_file",
                                           row->language->source, "compile_cmd", "run_cmd"));
-    translate_reply(x, MHD_HTTP_OK, one);
+    translate_reply(x, HTTP_OK, one);
 }

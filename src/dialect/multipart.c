@@ -72,8 +72,8 @@ int multipart_read(const char *type, const char *body, size_t len, struct multip
             return n;
         data = memmem(head, (size_t)(end - head), "\r\n\r\n", 4);
         next = data ? memmem(data, (size_t)(end - data), delimiter, strlen(delimiter)) : NULL;
-        if (!next || next - data < 6 || memcmp(next - 2, "\r\n", 2) != 0 || (size_t)n == max ||
-            !read_head(head + 2, (size_t)(data - head - 2), &parts[n]))
+        if (!next || data - head < 2 || next - data < 6 || memcmp(next - 2, "\r\n", 2) != 0 ||
+            (size_t)n == max || !read_head(head + 2, (size_t)(data - head - 2), &parts[n]))
             return -1;
         parts[n].data = data + 4;
         parts[n].len = (size_t)(next - 2 - parts[n].data);

@@ -15,8 +15,8 @@ static void refuse(struct exchange *x, const struct problem *problem)
 {
     /* Piston has one status for whatever is wrong with a request. */
     unsigned int status =
-        problem->status == MHD_HTTP_UNPROCESSABLE_CONTENT || problem->status == MHD_HTTP_FORBIDDEN
-            ? MHD_HTTP_BAD_REQUEST
+        problem->status == HTTP_UNPROCESSABLE_CONTENT || problem->status == HTTP_FORBIDDEN
+            ? HTTP_BAD_REQUEST
             : problem->status;
 
     translate_reply(x, status, json_pack("{s:s}", "message", problem->detail));
@@ -42,18 +42,18 @@ static void reply_result(const struct execution *e, struct exchange *x)
         json_object_set_new(answer, "compile", compile);
     json_object_set_new(answer, "run", run ? run : piston_stage(result, NULL));
     json_decref(result);
-    translate_reply(x, MHD_HTTP_OK, answer);
+    translate_reply(x, HTTP_OK, answer);
 }
 
 /* Clients that set no type send text/plain; pages are kept out by their origin. */
 static bool check_type(struct exchange *x)
 {
-    const char *type = exchange_header(x, MHD_HTTP_HEADER_CONTENT_TYPE);
+    const char *type = exchange_header(x, HTTP_HEADER_CONTENT_TYPE);
 
     if (type && (!strncasecmp(type, JSON_TYPE, strlen(JSON_TYPE)) ||
                  !strncasecmp(type, "text/plain", strlen("text/plain"))))
         return true;
-    translate_reply(x, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
+    translate_reply(x, HTTP_UNSUPPORTED_MEDIA_TYPE,
                     json_pack("{s:s}", "message", "requests must be of type application/json"));
     return false;
 }
@@ -67,7 +67,7 @@ static void start(struct exchange *x, const json_t *body)
     struct execution *e;
 
     if (!request) {
-        translate_reply(x, MHD_HTTP_BAD_REQUEST, json_pack("{s:s}", "message", message));
+        translate_reply(x, HTTP_BAD_REQUEST, json_pack("{s:s}", "message", message));
         return;
     }
     if (json_is_string(input))
@@ -119,7 +119,7 @@ static void list(struct exchange *x, bool as_packages)
     all = json_array();
     for (size_t i = 0; (row = catalog_at(&x->tenant, i)); i++)
         json_array_append_new(all, describe(row, as_packages));
-    translate_reply(x, MHD_HTTP_OK, all);
+    translate_reply(x, HTTP_OK, all);
 }
 
 static void list_runtimes(struct exchange *x)
@@ -148,17 +148,17 @@ static void change_package(struct exchange *x)
     row =
         catalog_find(&x->tenant, translate_word(body, "language"), translate_word(body, "version"));
     if (row && install) {
-        translate_reply(x, MHD_HTTP_OK,
+        translate_reply(x, HTTP_OK,
                         json_pack("{s:s, s:s}", "language", row->language->name, "version",
                                   row->version));
     } else if (row) {
-        translate_reply(x, MHD_HTTP_INTERNAL_SERVER_ERROR,
+        translate_reply(x, HTTP_INTERNAL_SERVER_ERROR,
                         json_pack("{s:s}", "message",
                                   "languages come with the machine; its operator removes them"));
     } else {
         snprintf(message, sizeof(message), "Requested package %.80s-%.80s does not exist",
                  translate_word(body, "language"), translate_word(body, "version"));
-        translate_reply(x, MHD_HTTP_NOT_FOUND, json_pack("{s:s}", "message", message));
+        translate_reply(x, HTTP_NOT_FOUND, json_pack("{s:s}", "message", message));
     }
     json_decref(body);
 }

@@ -171,7 +171,7 @@ void piston_tick(struct server *server, uint64_t now_us)
     list_each(at, &waiting) {
         struct websocket *w = link_owner(at, struct websocket, link);
 
-        if (w->server != server || !w->frames || now_us < w->opened_us + INIT_US)
+        if (w->server != server || !w->visitor || now_us < w->opened_us + INIT_US)
             continue;
         websocket_end(w, INITIALIZATION_TIMEOUT, "Initialization Timeout");
         websocket_turn(w);

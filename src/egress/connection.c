@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/pump.h"
 #include "egress/account.h"
 #include "egress/dial.h"
 #include "egress/dns_stream.h"
 #include "egress/flow.h"
 #include "egress/listeners.h"
-#include "egress/pump.h"
 #include "egress/target.h"
 
 #define ACCEPT_BATCH 32
@@ -83,8 +83,8 @@ static void set_up_socket(int fd)
 static void relay(void *context, uint32_t events)
 {
     struct connection *c = context;
-    enum pump_result out = pump_move(&c->out, c->egress);
-    enum pump_result in = out == PUMP_FULL ? PUMP_WAITS : pump_move(&c->in, c->egress);
+    enum pump_result out = pump_move(&c->out);
+    enum pump_result in = out == PUMP_FULL ? PUMP_WAITS : pump_move(&c->in);
     bool more = out == PUMP_MORE || in == PUMP_MORE;
     bool done = c->out.done && c->in.done;
     bool broken = out == PUMP_BROKEN || in == PUMP_BROKEN;
@@ -110,8 +110,8 @@ static void start_relay(struct connection *c)
     c->state = RELAYING;
     set_up_socket(c->inside.fd);
     set_up_socket(c->outside.fd);
-    pump_init(&c->out, DIRECTION_OUT, c->inside.fd, c->outside.fd);
-    pump_init(&c->in, DIRECTION_IN, c->outside.fd, c->inside.fd);
+    pump_init(&c->out, &egress->meters[DIRECTION_OUT], c->inside.fd, c->outside.fd);
+    pump_init(&c->in, &egress->meters[DIRECTION_IN], c->outside.fd, c->inside.fd);
     c->inside.callback = c->outside.callback = relay;
     if (loop_add(&egress->events, &c->inside, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET) < 0)
         connection_reset(c);

@@ -6,6 +6,7 @@
 #include "base/list.h"
 #include "base/loop.h"
 #include "base/pace.h"
+#include "base/pump.h"
 #include "egress/dns.h"
 #include "egress/names.h"
 #include "egress/packet.h"
@@ -32,6 +33,7 @@ struct egress {
     struct network network;
     uint64_t max_connections; /* LIMIT_NONE: none */
     uint64_t max_bytes[N_DIRECTIONS];
+    struct pump_meter meters[N_DIRECTIONS]; /* the same, for connections */
     struct egress_page *page;
     enum egress_way way;
     struct pace pace;    /* inactive unless the program has a share */

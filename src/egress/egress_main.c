@@ -11,9 +11,12 @@
  *   (3) What the program can make it hold is bounded: connections, flows, names, waiting datagrams.
  *   (4) It ends when the supervisor says so or is gone. */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -22,11 +25,13 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/helper_confine.h"
+#include "base/landlock_calls.h"
+#include "base/scope.h"
 #include "egress/account.h"
 #include "egress/asker.h"
 #include "egress/connection.h"
 #include "egress/dns_stream.h"
-#include "egress/egress_confine.h"
 #include "egress/flow.h"
 #include "egress/own.h"
 #include "model/limits.h"
@@ -83,6 +88,10 @@ static int read_config(struct egress *egress, struct config *ret, sbr_error *err
     egress->max_connections = buf_reader_u64(&in);
     egress->max_bytes[DIRECTION_IN] = buf_reader_u64(&in);
     egress->max_bytes[DIRECTION_OUT] = buf_reader_u64(&in);
+    egress->meters[DIRECTION_IN] =
+        (struct pump_meter){ &egress->page->bytes_in, egress->max_bytes[DIRECTION_IN] };
+    egress->meters[DIRECTION_OUT] =
+        (struct pump_meter){ &egress->page->bytes_out, egress->max_bytes[DIRECTION_OUT] };
     egress->pace = (struct pace){ .share = buf_reader_u64(&in), .burst_us = BURST_US };
     ret->uid = buf_reader_u32(&in);
     ret->gid = buf_reader_u32(&in);
@@ -164,6 +173,29 @@ static void name_looked_up(void *context)
     atomic_fetch_add(&egress->page->names, 1);
 }
 
+static void allow_reading(int ruleset, const char *path)
+{
+    scoped_fd int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd >= 0) /* a missing directory needs no rule */
+        (void)landlock_allow(ruleset, fd, LANDLOCK_READ_FILE | LANDLOCK_READ_DIR);
+}
+
+/* resolv.conf may be a link to a file that gets replaced, so the rule is for its directory. */
+static void allow_resolver_files(int ruleset)
+{
+    char path[PATH_MAX], *slash;
+
+    allow_reading(ruleset, "/etc");
+    if (!realpath("/etc/resolv.conf", path))
+        return;
+    slash = strrchr(path, '/');
+    if (slash != path) {
+        *slash = '\0';
+        allow_reading(ruleset, path);
+    }
+}
+
 static int prepare(struct egress *egress, const struct config *config, sbr_error *err)
 {
     const struct sigaction ignore = { .sa_handler = SIG_IGN };
@@ -173,7 +205,7 @@ static int prepare(struct egress *egress, const struct config *config, sbr_error
     link_init(&egress->connections);
     link_init(&egress->streams);
     link_init(&egress->flows);
-    if (confined && egress_confine_process(config->uid, config->gid, err) < 0)
+    if (confined && helper_confine_process(config->uid, config->gid, allow_resolver_files, err) < 0)
         return err->code;
     if (loop_init(&egress->events, "egress", err) < 0 || own_open(&egress->own_fd, err) < 0 ||
         resolver_start(&egress->resolver, err) < 0)
@@ -193,7 +225,7 @@ static int prepare(struct egress *egress, const struct config *config, sbr_error
                                 .refused = name_refused,
                                 .looked_up = name_looked_up };
     dns_init(&egress->dns);
-    return confined ? egress_confine_calls(config->filter, config->filter_size, err) : 0;
+    return confined ? helper_confine_calls(config->filter, config->filter_size, err) : 0;
 }
 
 static int take_socket(struct egress *egress, uint32_t kind, int fd, sbr_error *err)

@@ -26,16 +26,28 @@ int admission_open(const struct config *config, uint64_t *ret_memory, sbr_error 
     return 0;
 }
 
-static uint64_t reserved(const struct server *server)
+/* What runs that have not ended may use. */
+struct reserved {
+    uint64_t memory, disk;
+};
+
+static struct reserved reserved(const struct server *server)
 {
-    uint64_t bytes = 0;
+    struct reserved sum = { 0, 0 };
 
     list_each(at, (struct link *)&server->executions) {
         const struct execution *e = link_owner(at, struct execution, link);
 
-        bytes += e->job ? e->memory_bytes : 0;
+        sum.memory += e->job ? e->memory_bytes : 0;
+        sum.disk += e->job ? e->disk_bytes : 0;
     }
-    return bytes;
+    return sum;
+}
+
+uint64_t admission_disk_of(const sbr_request *req)
+{
+    return (req->workspace ? req->limits.value[SBR_DISK_BYTES] : 0) +
+           (req->keep_output ? KEPT_BYTES : 0);
 }
 
 static bool has_engine(void)
@@ -51,7 +63,7 @@ static bool has_engine(void)
 /* A run that alone needs more than there is has the machine to itself. */
 static int check_memory(const struct server *server, const sbr_request *req, sbr_error *err)
 {
-    uint64_t wanted = req->limits.value[SBR_MEMORY_BYTES], taken = reserved(server);
+    uint64_t wanted = req->limits.value[SBR_MEMORY_BYTES], taken = reserved(server).memory;
 
     if (!taken || (taken <= server->memory && wanted <= server->memory - taken) || has_engine())
         return 0;
@@ -60,11 +72,11 @@ static int check_memory(const struct server *server, const sbr_request *req, sbr
                    "memory limit, or let the operator start an engine, which has a queue");
 }
 
-/* Files of runs are memory, but workspaces and kept output are not. */
-static int check_disk(const sbr_request *req, sbr_error *err)
+/* Files of runs are memory, but workspaces and kept output are not.  What runs have written already
+ * is counted twice: as used, and as theirs to use. */
+static int check_disk(const struct server *server, const sbr_request *req, sbr_error *err)
 {
-    uint64_t wanted = (req->workspace ? req->limits.value[SBR_DISK_BYTES] : 0) +
-                      (req->keep_output ? KEPT_BYTES : 0);
+    uint64_t wanted = admission_disk_of(req), taken = reserved(server).disk;
     struct state_dir dir = { .fd = -1 };
     struct statvfs room;
     int r = 0;
@@ -73,15 +85,15 @@ static int check_disk(const sbr_request *req, sbr_error *err)
         return 0;
     if (state_open(".", true, &dir, err) < 0)
         return err->code;
-    if (fstatvfs(dir.fd, &room) == 0 && (uint64_t)room.f_bavail * room.f_frsize < wanted)
+    if (fstatvfs(dir.fd, &room) == 0 && (uint64_t)room.f_bavail * room.f_frsize < wanted + taken)
         r = err_set(err, SBR_E_BUSY, "http",
-                    "the disk has no room for what this run may leave; remove workspaces, or lower "
-                    "the disk limit");
+                    "the disk has no room for what this run may leave, beside the runs that have "
+                    "not ended; ask again, remove workspaces, or lower the disk limit");
     state_close(&dir);
     return r;
 }
 
 int admission_check(const struct server *server, const sbr_request *req, sbr_error *err)
 {
-    return check_memory(server, req, err) < 0 ? err->code : check_disk(req, err);
+    return check_memory(server, req, err) < 0 ? err->code : check_disk(server, req, err);
 }

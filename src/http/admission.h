@@ -14,4 +14,7 @@ int admission_open(const struct config *config, uint64_t *ret_memory, sbr_error 
 /* SBR_E_BUSY: it does not fit now. */
 int admission_check(const struct server *server, const sbr_request *req, sbr_error *err) must_check;
 
+/* Bytes of the disk that a run may leave: of its workspace and its kept output. */
+uint64_t admission_disk_of(const sbr_request *req);
+
 #endif

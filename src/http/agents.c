@@ -132,7 +132,7 @@ static struct agent *make_agent(struct exchange *x, const char *workspace)
     struct submission_fault fault = { .status = 0 };
 
     if (!agent) {
-        exchange_reply(x, MHD_HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
+        exchange_reply(x, HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
         return NULL;
     }
     *agent = (struct agent){ .server = x->server, .tenant = x->tenant };
@@ -166,7 +166,7 @@ static bool has_room(struct exchange *x)
     if (n >= AGENTS_MAX && oldest)
         free_agent(oldest);
     else if (n >= AGENTS_MAX)
-        problem_reply(x, &(struct problem){ .status = MHD_HTTP_SERVICE_UNAVAILABLE,
+        problem_reply(x, &(struct problem){ .status = HTTP_SERVICE_UNAVAILABLE,
                                             .detail = "the gateway serves as many agents as it "
                                                       "takes",
                                             .retry_s = 10 });
@@ -180,7 +180,7 @@ struct agent *agents_find(struct exchange *x)
 
     workspace = workspace ? workspace : "";
     if (workspace[0] && !(x->tenant.scopes & SCOPE_FILES)) {
-        problem_reply(x, &(struct problem){ .status = MHD_HTTP_FORBIDDEN,
+        problem_reply(x, &(struct problem){ .status = HTTP_FORBIDDEN,
                                             .detail = "the token does not allow workspaces",
                                             .remedy = "it needs the scope `files`" });
         return NULL;
@@ -197,7 +197,7 @@ struct agent *agents_find(struct exchange *x)
     if (agent)
         agent->used_us = clock_now_us();
     else if (!x->response)
-        problem_reply(x, &(struct problem){ .status = MHD_HTTP_UNPROCESSABLE_CONTENT,
+        problem_reply(x, &(struct problem){ .status = HTTP_UNPROCESSABLE_CONTENT,
                                             .detail = "the name of the workspace is too long" });
     return agent;
 }

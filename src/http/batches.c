@@ -33,7 +33,7 @@ static void finish(struct batch *batch)
     }
     buf_add_text(&out, "]}");
     if (batch->x)
-        exchange_reply(batch->x, MHD_HTTP_OK, JSON_TYPE, buf_take(&out, NULL));
+        exchange_reply(batch->x, HTTP_OK, JSON_TYPE, buf_take(&out, NULL));
     buf_done(&out);
     free(batch);
 }
@@ -97,7 +97,7 @@ static void start_all(struct exchange *x, sbr_request **requests, size_t n)
     sbr_error err;
 
     if (!batch) {
-        exchange_reply(x, MHD_HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
+        exchange_reply(x, HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
         return;
     }
     batch->x = x;
@@ -132,13 +132,13 @@ void batches_create(struct exchange *x)
     if (!body)
         return;
     if (!json_is_array(requests) || n == 0 || n > BATCH_MAX)
-        problem_reply(x, &(struct problem){ .status = MHD_HTTP_UNPROCESSABLE_CONTENT,
+        problem_reply(x, &(struct problem){ .status = HTTP_UNPROCESSABLE_CONTENT,
                                             .detail = "`requests` is an array of 1 to 256 requests",
                                             .field = "requests" });
     else if ((x->tenant.concurrency && running + n > x->tenant.concurrency) ||
              execution_count(x->server, NULL) + n > x->server->options.running)
         problem_reply(x,
-                      &(struct problem){ .status = MHD_HTTP_TOO_MANY_REQUESTS,
+                      &(struct problem){ .status = HTTP_TOO_MANY_REQUESTS,
                                          .detail = "the batch has more runs than may run at once",
                                          .remedy = "send a smaller one",
                                          .retry_s = 1,
@@ -152,7 +152,7 @@ void batches_create(struct exchange *x)
 
 void batches_later(struct exchange *x)
 {
-    problem_reply(x, &(struct problem){ .status = MHD_HTTP_NOT_IMPLEMENTED,
+    problem_reply(x, &(struct problem){ .status = HTTP_NOT_IMPLEMENTED,
                                         .detail = "this command does not exist yet",
                                         .remedy = "use POST /v1/executions" });
 }

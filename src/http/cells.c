@@ -84,7 +84,7 @@ static void stream(struct exchange *x, struct cell *cell, const struct offload *
 {
     cell->execution = execution_open(x->server, &x->tenant);
     if (!cell->execution) {
-        exchange_reply(x, MHD_HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
+        exchange_reply(x, HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
         sbr_session_free(cell->session);
         free(cell);
         free(o->words[WORD_CODE]);
@@ -110,7 +110,7 @@ void cells_create(struct exchange *x)
     struct cell *cell;
 
     if (body && !json_is_string(code))
-        problem_reply(x, &(struct problem){ .status = MHD_HTTP_UNPROCESSABLE_CONTENT,
+        problem_reply(x, &(struct problem){ .status = HTTP_UNPROCESSABLE_CONTENT,
                                             .detail = "a cell needs `code`, a string",
                                             .field = "code" });
     cell = json_is_string(code) ? open_cell(x, body) : NULL;

@@ -1,75 +1,158 @@
 #include "http/exchange.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/scope.h"
 #include "http/server.h"
+#include "wire/front.h"
 
-struct exchange *exchange_new(struct server *server, struct MHD_Connection *connection,
-                              const char *path)
+/* One field of the front's: moves *at behind it; false: there is none, or it does not read well. */
+static bool next_field(const char **at, const char *end, char *ret_kind, const char **ret_name,
+                       const char **ret_value)
+{
+    const char *stop;
+
+    if (end - *at < 3)
+        return false;
+    *ret_kind = **at;
+    *ret_name = *at + 1;
+    stop = memchr(*ret_name, '\0', (size_t)(end - *ret_name));
+    if (!stop || stop + 1 >= end)
+        return false;
+    *ret_value = stop + 1;
+    stop = memchr(*ret_value, '\0', (size_t)(end - *ret_value));
+    if (!stop)
+        return false;
+    *at = stop + 1;
+    return true;
+}
+
+/* Finds method and path, and checks that all fields read well. */
+static bool look_at_fields(struct exchange *x)
+{
+    const char *at = x->fields, *end = x->fields + x->fields_len, *name, *value;
+    char kind;
+
+    while (next_field(&at, end, &kind, &name, &value)) {
+        if (kind == FRONT_FIELD_METHOD)
+            x->method = value;
+        if (kind == FRONT_FIELD_PATH)
+            x->path = value;
+    }
+    return at == end && x->method && x->path;
+}
+
+struct exchange *exchange_new(struct visitor *visitor, const char *fields, size_t len)
 {
     struct exchange *x = calloc(1, sizeof(*x));
 
     if (!x)
         return NULL;
-    x->server = server;
-    x->connection = connection;
-    x->path = strdup(path);
+    x->server = visitor->server;
+    x->visitor = visitor;
     x->began_us = clock_now_us();
-    x->watch.fd = -1;
     link_init(&x->link);
-    buf_init(&x->body, server->options.max_body + 1);
-    if (!x->path) {
+    link_init(&x->ready);
+    buf_init(&x->body, visitor->server->options.max_body + 1);
+    x->fields = malloc(len + 1);
+    x->fields_len = len;
+    if (x->fields)
+        memcpy(x->fields, fields, len);
+    if (!x->fields || !look_at_fields(x)) {
+        free(x->fields);
         free(x);
         return NULL;
     }
     return x;
 }
 
-static void stop_watching(struct exchange *x)
-{
-    loop_remove(&x->server->loop, &x->watch);
-    x->watch.fd = -1;
-    x->left = NULL;
-}
-
 void exchange_free(struct exchange *x)
 {
-    if (!x)
-        return;
-    if (x->left) {
-        void (*left)(struct exchange * x) = x->left;
+    void (*left)(struct exchange * x) = x->left;
 
-        x->left = NULL;
+    x->left = NULL;
+    if (left)
         left(x);
-    }
-    stop_watching(x);
     link_remove(&x->link);
-    if (x->response)
-        MHD_destroy_response(x->response);
+    link_remove(&x->ready);
+    response_free(take_ptr(x->response));
     for (size_t i = 0; i < EXCHANGE_MAX_WORDS; i++)
         free(x->words[i]);
     buf_done(&x->body);
-    free(x->path);
+    free(x->fields);
     free(x);
+}
+
+static void each_field(const struct exchange *x, char kind, exchange_field *call, void *context)
+{
+    const char *at = x->fields, *end = x->fields + x->fields_len, *name, *value;
+    char found;
+
+    while (next_field(&at, end, &found, &name, &value))
+        if (found == kind)
+            call(context, name, value);
+}
+
+void exchange_each_header(const struct exchange *x, exchange_field *call, void *context)
+{
+    each_field(x, FRONT_FIELD_HEADER, call, context);
+}
+
+void exchange_each_query(const struct exchange *x, exchange_field *call, void *context)
+{
+    each_field(x, FRONT_FIELD_QUERY, call, context);
+}
+
+static const char *find_field(const struct exchange *x, char kind, const char *wanted)
+{
+    const char *at = x->fields, *end = x->fields + x->fields_len, *name, *value;
+    char found;
+
+    while (next_field(&at, end, &found, &name, &value))
+        if (found == kind && !strcasecmp(name, wanted))
+            return value;
+    return NULL;
 }
 
 const char *exchange_header(const struct exchange *x, const char *name)
 {
-    return MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
+    return find_field(x, FRONT_FIELD_HEADER, name);
 }
 
 const char *exchange_query(const struct exchange *x, const char *name)
 {
-    return MHD_lookup_connection_value(x->connection, MHD_GET_ARGUMENT_KIND, name);
+    return find_field(x, FRONT_FIELD_QUERY, name);
+}
+
+static int digit_of(char c)
+{
+    return isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10;
+}
+
+void exchange_unescape(char *text)
+{
+    char *to = text;
+
+    for (; *text; text++) {
+        if (*text == '%' && isxdigit((unsigned char)text[1]) && isxdigit((unsigned char)text[2])) {
+            *to++ = (char)(digit_of(text[1]) * 16 + digit_of(text[2]));
+            text += 2;
+        } else {
+            *to++ = *text;
+        }
+    }
+    *to = '\0';
 }
 
 const char *exchange_accepts(const struct exchange *x)
 {
     static const char *const types[] = { JSON_TYPE, SSE_TYPE, NDJSON_TYPE };
-    const char *accept = exchange_header(x, MHD_HTTP_HEADER_ACCEPT), *best = JSON_TYPE;
+    const char *accept = exchange_header(x, HTTP_HEADER_ACCEPT), *best = JSON_TYPE;
     const char *first = NULL;
 
     for (size_t i = 0; accept && i < ARRAY_LEN(types); i++) {
@@ -84,49 +167,52 @@ const char *exchange_accepts(const struct exchange *x)
 }
 
 /* For every reply: nothing is stored, and no browser takes it for something else. */
-static void add_common_headers(struct MHD_Response *response)
+static void add_common_headers(struct response *response)
 {
     static const char *const headers[][2] = {
-        { MHD_HTTP_HEADER_CACHE_CONTROL, "no-store" },
+        { HTTP_HEADER_CACHE_CONTROL, "no-store" },
         { "X-Content-Type-Options", "nosniff" },
         { "Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'" },
         { "Cross-Origin-Resource-Policy", "same-origin" },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(headers); i++)
-        if (!MHD_get_response_header(response, headers[i][0]))
-            (void)MHD_add_response_header(response, headers[i][0], headers[i][1]);
+        if (!response_has_header(response, headers[i][0]))
+            response_add_header(response, headers[i][0], headers[i][1]);
 }
 
-void exchange_reply_with(struct exchange *x, unsigned int status, struct MHD_Response *response)
+void exchange_reply_with(struct exchange *x, unsigned int status, struct response *response)
 {
     if (x->response || !response) { /* the first reply stands */
-        if (response)
-            MHD_destroy_response(response);
+        response_free(response);
         return;
     }
     add_common_headers(response);
     x->status = status;
     x->response = response;
-    if (!x->waits)
-        return;
+    if (x->waits)
+        x->left = NULL;
     x->waits = false;
     link_remove(&x->link);
-    stop_watching(x);
-    MHD_resume_connection(x->connection);
+    exchange_resume(x);
+}
+
+void exchange_resume(struct exchange *x)
+{
+    if (x->received && link_is_alone(&x->ready))
+        list_append(&x->server->ready, &x->ready);
 }
 
 void exchange_reply_bytes(struct exchange *x, unsigned int status, const char *type, char *body,
                           size_t len)
 {
-    static char nothing[] = "{\"title\":\"out of memory\",\"status\":503}";
-    struct MHD_Response *response =
-        body ? MHD_create_response_from_buffer(len, body, MHD_RESPMEM_MUST_FREE)
-             : MHD_create_response_from_buffer(strlen(nothing), nothing, MHD_RESPMEM_PERSISTENT);
+    static const char nothing[] = "{\"title\":\"out of memory\",\"status\":503}";
+    struct response *response =
+        body ? response_of_bytes(body, len) : response_of_bytes(strdup(nothing), strlen(nothing));
 
     if (response)
-        (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-    exchange_reply_with(x, body ? status : MHD_HTTP_SERVICE_UNAVAILABLE, response);
+        response_add_header(response, HTTP_HEADER_CONTENT_TYPE, type);
+    exchange_reply_with(x, body ? status : HTTP_SERVICE_UNAVAILABLE, response);
 }
 
 void exchange_reply(struct exchange *x, unsigned int status, const char *type, char *body)
@@ -137,49 +223,20 @@ void exchange_reply(struct exchange *x, unsigned int status, const char *type, c
 void exchange_add_header(struct exchange *x, const char *name, const char *value)
 {
     if (x->response)
-        (void)MHD_add_response_header(x->response, name, value);
-}
-
-/* A client that closes only its sending side counts as gone: a dead one looks the same. */
-static void client_event(void *context, uint32_t events)
-{
-    struct exchange *x = context;
-    void (*left)(struct exchange * x) = x->left;
-
-    if (!(events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)))
-        return;
-    stop_watching(x);
-    if (left)
-        left(x);
-    if (x->waits) /* the library finds out that there is nothing to send to */
-        exchange_reply(x, EXCHANGE_CLIENT_LEFT, JSON_TYPE, strdup("{}"));
+        response_add_header(x->response, name, value);
 }
 
 void exchange_watch(struct exchange *x, void (*left)(struct exchange *x), void *subject)
 {
     x->left = left;
     x->subject = subject;
-    x->watch = loop_watch_of(x->visitor->fd, client_event, x);
-    (void)loop_add(&x->server->loop, &x->watch, EPOLLRDHUP);
 }
 
 void exchange_wait(struct exchange *x, void (*left)(struct exchange *x), void *subject)
 {
-    if (x->waits) { /* one call led to the next */
-        x->left = left;
-        x->subject = subject;
+    exchange_watch(x, left, subject);
+    if (x->waits) /* one call led to the next */
         return;
-    }
     x->waits = true;
     list_append(&x->server->waiting, &x->link);
-    exchange_watch(x, left, subject);
-    MHD_suspend_connection(x->connection);
-}
-
-enum MHD_Result exchange_send(struct exchange *x)
-{
-    if (!x->response || x->queued)
-        return MHD_YES; /* it waits, or the library asks once more */
-    x->queued = true;
-    return MHD_queue_response(x->connection, x->status, x->response);
 }

@@ -81,7 +81,7 @@ void execution_reply(const struct execution *e, struct exchange *x)
     else if (e->is_error)
         problem_reply_error(x, &e->err);
     else
-        exchange_reply(x, MHD_HTTP_OK, JSON_TYPE, e->result ? strdup(e->result) : NULL);
+        exchange_reply(x, HTTP_OK, JSON_TYPE, e->result ? strdup(e->result) : NULL);
 }
 
 static void add_end(struct execution *e)
@@ -235,6 +235,7 @@ static struct execution *make(struct server *server, const struct tenant *tenant
     e->started_us = e->lines.started_us = clock_now_us();
     e->created_us = clock_read_us(CLOCK_REALTIME);
     e->memory_bytes = req ? req->limits.value[SBR_MEMORY_BYTES] : 0;
+    e->disk_bytes = req ? admission_disk_of(req) : 0;
     snprintf(e->tenant, sizeof(e->tenant), "%s", tenant->name);
     snprintf(e->language, sizeof(e->language), "%s", req && req->language ? req->language : "");
     link_init(&e->streams);
@@ -306,7 +307,7 @@ void execution_set_location(const struct execution *e, struct exchange *x)
     char location[80];
 
     snprintf(location, sizeof(location), "/v1/executions/%s", e->id);
-    exchange_add_header(x, MHD_HTTP_HEADER_LOCATION, location);
+    exchange_add_header(x, HTTP_HEADER_LOCATION, location);
 }
 
 static void waiter_left(struct exchange *x)
@@ -417,7 +418,7 @@ bool execution_has_room(struct server *server, const struct tenant *tenant, stru
 
     if (!own_full && all < server->options.running)
         return true;
-    *problem = (struct problem){ .status = MHD_HTTP_TOO_MANY_REQUESTS,
+    *problem = (struct problem){ .status = HTTP_TOO_MANY_REQUESTS,
                                  .detail = own_full ? "as many runs of this tenant as its token "
                                                       "allows have not ended"
                                                     : "the gateway has as many runs as it takes",

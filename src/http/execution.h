@@ -54,8 +54,8 @@ struct execution {
     unsigned int queue_before;
     uint64_t created_us; /* since 1970 */
     uint64_t started_us, ended_us;
-    uint64_t alone_us;     /* since when a streamed run has no reader; 0: it has one */
-    uint64_t memory_bytes; /* its limit */
+    uint64_t alone_us;                 /* since when a streamed run has no reader; 0: it has one */
+    uint64_t memory_bytes, disk_bytes; /* its limit */
     struct span_parent trace;
     size_t counted_bytes;
     char key[64]; /* Idempotency-Key; empty: none */

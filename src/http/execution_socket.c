@@ -38,5 +38,5 @@ static void pass_on(struct websocket *w, const struct event_log_line *line)
 }
 
 const struct websocket_manner execution_socket_manner = {
-    .protocol = "sandbox-run", .text = obey, .event = pass_on, .end_code = WSLAY_CODE_NORMAL_CLOSURE
+    .protocol = "sandbox-run", .text = obey, .event = pass_on, .end_code = WEBSOCKET_NORMAL_END
 };

@@ -41,7 +41,7 @@ static void reply_started(struct exchange *x, struct execution *e)
 {
     switch (e->mode) {
     case EXECUTION_QUEUED:
-        exchange_reply(x, MHD_HTTP_ACCEPTED, JSON_TYPE, execution_describe(e));
+        exchange_reply(x, HTTP_ACCEPTED, JSON_TYPE, execution_describe(e));
         execution_set_location(e, x);
         return;
     case EXECUTION_STREAMED:
@@ -69,12 +69,12 @@ static struct execution *find_key(const struct exchange *x, const char *key)
 static void repeat(struct exchange *x, struct execution *e, const char *fingerprint)
 {
     if (strcmp(e->fingerprint, fingerprint) != 0)
-        problem_reply(x, &(struct problem){ .status = MHD_HTTP_UNPROCESSABLE_CONTENT,
+        problem_reply(x, &(struct problem){ .status = HTTP_UNPROCESSABLE_CONTENT,
                                             .code = "idempotency_key",
                                             .detail = "this Idempotency-Key came with another body",
                                             .remedy = "use a new key for a new request" });
     else if (e->job && e->mode == EXECUTION_WAITED)
-        problem_reply(x, &(struct problem){ .status = MHD_HTTP_CONFLICT,
+        problem_reply(x, &(struct problem){ .status = HTTP_CONFLICT,
                                             .detail = "the request with this Idempotency-Key has "
                                                       "not ended",
                                             .retry_s = RETRY_S });
@@ -112,7 +112,7 @@ void executions_create(struct exchange *x)
     struct execution *e;
 
     if (key && !is_key(key)) {
-        problem_reply(x, &(struct problem){ .status = MHD_HTTP_BAD_REQUEST,
+        problem_reply(x, &(struct problem){ .status = HTTP_BAD_REQUEST,
                                             .code = "idempotency_key",
                                             .detail = "an Idempotency-Key has 1 to 63 bytes" });
         return;
@@ -132,7 +132,7 @@ static struct execution *find(struct exchange *x)
 
     if (!e)
         problem_reply(x, &(struct problem){
-                             .status = MHD_HTTP_NOT_FOUND,
+                             .status = HTTP_NOT_FOUND,
                              .detail = "there is no run of this id",
                              .remedy = "results are kept for ten minutes after a run's end" });
     return e;
@@ -143,7 +143,7 @@ void executions_get(struct exchange *x)
     struct execution *e = find(x);
 
     if (e)
-        exchange_reply(x, MHD_HTTP_OK, JSON_TYPE, execution_describe(e));
+        exchange_reply(x, HTTP_OK, JSON_TYPE, execution_describe(e));
 }
 
 /* All that a run with `keep_output` wrote. */
@@ -152,14 +152,14 @@ void executions_output(struct exchange *x)
     struct execution *e = find(x);
     bool out = !strcmp(x->words[1], "stdout");
     struct kept_output about;
-    struct MHD_Response *response;
+    struct response *response;
     sbr_error err;
     int fd;
 
     if (!e)
         return;
     if ((!out && strcmp(x->words[1], "stderr") != 0) || !e->output_id[0]) {
-        problem_reply(x, &(struct problem){ .status = MHD_HTTP_NOT_FOUND,
+        problem_reply(x, &(struct problem){ .status = HTTP_NOT_FOUND,
                                             .detail = "no output of this name is kept",
                                             .remedy = "ask for stdout or stderr of a run with "
                                                       "`keep_output`, after its end" });
@@ -169,12 +169,12 @@ void executions_output(struct exchange *x)
         problem_reply_error(x, &err);
         return;
     }
-    response = MHD_create_response_from_fd64(about.kept[out ? KEPT_STDOUT : KEPT_STDERR], fd);
+    response = response_of_file(fd, about.kept[out ? KEPT_STDOUT : KEPT_STDERR]);
     if (response)
-        (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, x->route->type);
+        response_add_header(response, HTTP_HEADER_CONTENT_TYPE, x->route->type);
     else
         close(fd);
-    exchange_reply_with(x, MHD_HTTP_OK, response);
+    exchange_reply_with(x, HTTP_OK, response);
 }
 
 void executions_cancel(struct exchange *x)
@@ -184,13 +184,13 @@ void executions_cancel(struct exchange *x)
     if (!e)
         return;
     execution_cancel(e);
-    exchange_reply(x, MHD_HTTP_ACCEPTED, JSON_TYPE, execution_describe(e));
+    exchange_reply(x, HTTP_ACCEPTED, JSON_TYPE, execution_describe(e));
 }
 
 static void refuse_events(struct exchange *x)
 {
     problem_reply(x, &(struct problem){
-                         .status = MHD_HTTP_CONFLICT,
+                         .status = HTTP_CONFLICT,
                          .detail = "the events of this run are not kept",
                          .remedy = "start it with `Prefer: respond-async`, or as a stream" });
 }
@@ -210,7 +210,7 @@ void executions_events(struct exchange *x)
         return;
     }
     if (last && text_parse_count(last, &number) != TEXT_OK) {
-        problem_reply(x, &(struct problem){ .status = MHD_HTTP_BAD_REQUEST,
+        problem_reply(x, &(struct problem){ .status = HTTP_BAD_REQUEST,
                                             .detail = "Last-Event-ID is no number of an event" });
         return;
     }
@@ -229,7 +229,7 @@ void executions_socket(struct exchange *x)
 
 static void refuse_stdin(struct exchange *x, const char *detail)
 {
-    problem_reply(x, &(struct problem){ .status = MHD_HTTP_CONFLICT,
+    problem_reply(x, &(struct problem){ .status = HTTP_CONFLICT,
                                         .code = "stdin",
                                         .detail = detail,
                                         .remedy = "start the run as a stream or with `Prefer: "
@@ -261,10 +261,10 @@ void executions_stdin(struct exchange *x)
     }
     answer = text_format("{\"taken\":%" PRId64 ",\"open\":%s}", taken,
                          e->takes_stdin ? "true" : "false");
-    exchange_reply(x, (size_t)taken == x->body.len ? MHD_HTTP_ACCEPTED : MHD_HTTP_TOO_MANY_REQUESTS,
+    exchange_reply(x, (size_t)taken == x->body.len ? HTTP_ACCEPTED : HTTP_TOO_MANY_REQUESTS,
                    JSON_TYPE, answer);
     if ((size_t)taken != x->body.len)
-        exchange_add_header(x, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+        exchange_add_header(x, HTTP_HEADER_RETRY_AFTER, "1");
 }
 
 /* Without the result, which may be long. */
@@ -289,7 +289,7 @@ void executions_list(struct exchange *x)
     struct buf out;
 
     if (size && (text_parse_count(size, &left) != TEXT_OK || left == 0 || left > PAGE_MAX)) {
-        problem_reply(x, &(struct problem){ .status = MHD_HTTP_BAD_REQUEST,
+        problem_reply(x, &(struct problem){ .status = HTTP_BAD_REQUEST,
                                             .detail = "limit is a number from 1 to 500",
                                             .field = "limit" });
         return;
@@ -313,5 +313,5 @@ void executions_list(struct exchange *x)
         buf_printf(&out, "],\"next\":\"%s\"}", last->id);
     else
         buf_add_text(&out, "],\"next\":null}");
-    exchange_reply(x, MHD_HTTP_OK, JSON_TYPE, buf_take(&out, NULL));
+    exchange_reply(x, HTTP_OK, JSON_TYPE, buf_take(&out, NULL));
 }

@@ -30,25 +30,22 @@ struct framing {
     bool bad_length, bad_encoding, bad_name;
 };
 
-static enum MHD_Result look_at_header(void *context, enum MHD_ValueKind kind, const char *name,
-                                      const char *value)
+static void look_at_header(void *context, const char *name, const char *value)
 {
     struct framing *framing = context;
 
-    (void)kind;
     for (const char *c = name; *c; c++)
         framing->bad_name |= !isalnum((unsigned char)*c) && !strchr("!#$%&'*+-.^_`|~", *c);
-    if (!strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH)) {
+    if (!strcasecmp(name, HTTP_HEADER_CONTENT_LENGTH)) {
         framing->lengths++;
         framing->bad_length |= !value || !*value || value[strspn(value, "0123456789")];
     }
-    if (!strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING)) {
+    if (!strcasecmp(name, HTTP_HEADER_TRANSFER_ENCODING)) {
         framing->encodings++;
         framing->bad_encoding |= !value || strcasecmp(value, "chunked") != 0;
     }
-    framing->hosts += !strcasecmp(name, MHD_HTTP_HEADER_HOST);
-    framing->tokens += !strcasecmp(name, MHD_HTTP_HEADER_AUTHORIZATION);
-    return MHD_YES;
+    framing->hosts += !strcasecmp(name, HTTP_HEADER_HOST);
+    framing->tokens += !strcasecmp(name, HTTP_HEADER_AUTHORIZATION);
 }
 
 /* Where a message ends must not be a matter of opinion: the connection is closed after this. */
@@ -57,16 +54,15 @@ static bool check_framing(struct exchange *x)
     struct framing framing = { 0 };
     bool bad;
 
-    (void)MHD_get_connection_values(x->connection, MHD_HEADER_KIND, look_at_header, &framing);
+    exchange_each_header(x, look_at_header, &framing);
     bad = framing.lengths > 1 || framing.encodings > 1 || (framing.lengths && framing.encodings) ||
           framing.bad_length || framing.bad_encoding || framing.bad_name || framing.hosts > 1 ||
           framing.tokens > 1 || x->path[0] != '/';
     if (!bad)
         return true;
-    refuse(x, MHD_HTTP_BAD_REQUEST,
-           "the request line or the headers can be read in more than one way",
+    refuse(x, HTTP_BAD_REQUEST, "the request line or the headers can be read in more than one way",
            "send one Content-Length or one Transfer-Encoding: chunked, one Host, and a path");
-    exchange_add_header(x, MHD_HTTP_HEADER_CONNECTION, "close");
+    exchange_add_header(x, HTTP_HEADER_CONNECTION, "close");
     return false;
 }
 
@@ -92,7 +88,7 @@ static void host_name(const char *host, char *name, size_t size)
 static bool check_host(struct exchange *x)
 {
     static const char *const own[] = { "127.0.0.1", "localhost", "[::1]", NULL };
-    const char *host = exchange_header(x, MHD_HTTP_HEADER_HOST);
+    const char *host = exchange_header(x, HTTP_HEADER_HOST);
     char name[256] = "";
 
     if (!x->visitor->tcp)
@@ -101,17 +97,17 @@ static bool check_host(struct exchange *x)
         host_name(host, name, sizeof(name));
     if (is_listed(own, name) || is_listed(x->server->options.hosts, name))
         return true;
-    return refuse(x, MHD_HTTP_MISDIRECTED_REQUEST, "the header Host names another host",
+    return refuse(x, HTTP_MISDIRECTED_REQUEST, "the header Host names another host",
                   "the operator allows names with --allow-host");
 }
 
 static bool check_origin(struct exchange *x)
 {
-    const char *origin = exchange_header(x, MHD_HTTP_HEADER_ORIGIN);
+    const char *origin = exchange_header(x, HTTP_HEADER_ORIGIN);
 
     if (!origin || is_listed(x->server->options.origins, origin))
         return true;
-    return refuse(x, MHD_HTTP_FORBIDDEN, "pages of this origin may not use the gateway",
+    return refuse(x, HTTP_FORBIDDEN, "pages of this origin may not use the gateway",
                   "the operator allows origins with --allow-origin");
 }
 
@@ -148,7 +144,7 @@ static bool token_of_basic(const char *header, char *token, size_t size)
 /* Clients of a dialect have a header of their own, or a token without `Bearer`. */
 static bool token_of_dialect(const struct exchange *x, char *token, size_t size)
 {
-    const char *header = exchange_header(x, MHD_HTTP_HEADER_AUTHORIZATION), *value;
+    const char *header = exchange_header(x, HTTP_HEADER_AUTHORIZATION), *value;
 
     for (size_t i = 0; x->dialect && x->dialect->token_headers[i]; i++)
         if ((value = exchange_header(x, x->dialect->token_headers[i]))) {
@@ -165,7 +161,7 @@ static bool token_of_dialect(const struct exchange *x, char *token, size_t size)
 /* The local user at the unix socket needs no token: the socket is theirs alone. */
 static bool check_token(struct exchange *x)
 {
-    const char *header = exchange_header(x, MHD_HTTP_HEADER_AUTHORIZATION);
+    const char *header = exchange_header(x, HTTP_HEADER_AUTHORIZATION);
     char offered[TOKEN_TEXT_SIZE + sizeof(BEARER)] = BEARER;
     sbr_error err;
 
@@ -178,11 +174,11 @@ static bool check_token(struct exchange *x)
         return true;
     }
     if (!header)
-        return refuse(x, MHD_HTTP_UNAUTHORIZED, "the request has no token",
+        return refuse(x, HTTP_UNAUTHORIZED, "the request has no token",
                       "send `Authorization: Bearer TOKEN`; `sandbox-run token create` makes one");
     if (strncasecmp(header, BEARER, strlen(BEARER)) != 0 ||
         token_check(header + strlen(BEARER), &x->tenant, &err) < 0)
-        return refuse(x, MHD_HTTP_UNAUTHORIZED, "the token is unknown, revoked or expired",
+        return refuse(x, HTTP_UNAUTHORIZED, "the token is unknown, revoked or expired",
                       "`sandbox-run token create` makes one");
     return true;
 }
@@ -194,24 +190,24 @@ static bool check_scope(struct exchange *x)
     if ((x->tenant.scopes & x->route->scope) == x->route->scope)
         return true;
     snprintf(remedy, sizeof(remedy), "it needs the scope `%s`", tenant_scope_name(x->route->scope));
-    return refuse(x, MHD_HTTP_FORBIDDEN, "the token does not allow this", remedy);
+    return refuse(x, HTTP_FORBIDDEN, "the token does not allow this", remedy);
 }
 
 static bool check_body(struct exchange *x)
 {
-    const char *type = exchange_header(x, MHD_HTTP_HEADER_CONTENT_TYPE);
-    const char *length = exchange_header(x, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    const char *type = exchange_header(x, HTTP_HEADER_CONTENT_TYPE);
+    const char *length = exchange_header(x, HTTP_HEADER_CONTENT_LENGTH);
     uint64_t bytes = length ? strtoull(length, NULL, 10) : 0;
     size_t n = type ? strcspn(type, "; ") : 0;
 
     if (bytes > x->server->options.max_body)
-        return refuse(x, MHD_HTTP_CONTENT_TOO_LARGE, "the body is larger than the gateway takes",
+        return refuse(x, HTTP_CONTENT_TOO_LARGE, "the body is larger than the gateway takes",
                       "the operator can raise --max-body");
     if (!(x->route->flags & ROUTE_JSON))
         return true;
     if (n == strlen(JSON_TYPE) && !strncasecmp(type, JSON_TYPE, n))
         return true;
-    return refuse(x, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "the body must be application/json",
+    return refuse(x, HTTP_UNSUPPORTED_MEDIA_TYPE, "the body must be application/json",
                   "send `Content-Type: application/json`");
 }
 
@@ -222,7 +218,7 @@ static bool check_rate(struct exchange *x)
     if (!(x->route->flags & ROUTE_STARTS))
         return true;
     if (x->server->ending) {
-        problem_reply(x, &(struct problem){ .status = MHD_HTTP_SERVICE_UNAVAILABLE,
+        problem_reply(x, &(struct problem){ .status = HTTP_SERVICE_UNAVAILABLE,
                                             .detail = "the gateway is about to end",
                                             .retry_s = 5 });
         return false;
@@ -230,7 +226,7 @@ static bool check_rate(struct exchange *x)
     wait_s = rate_take(&x->tenant);
     if (!wait_s)
         return true;
-    problem_reply(x, &(struct problem){ .status = MHD_HTTP_TOO_MANY_REQUESTS,
+    problem_reply(x, &(struct problem){ .status = HTTP_TOO_MANY_REQUESTS,
                                         .code = "rate",
                                         .detail = "the token allows no more requests this minute",
                                         .remedy = "wait as long as Retry-After says",

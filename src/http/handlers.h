@@ -24,6 +24,9 @@ void executions_socket(struct exchange *x);
 void batches_create(struct exchange *x);
 void batches_later(struct exchange *x);
 
+void work_calls_build(struct exchange *x);
+void work_calls_golden(struct exchange *x);
+
 void sessions_create(struct exchange *x);
 void sessions_list(struct exchange *x);
 void sessions_get(struct exchange *x);

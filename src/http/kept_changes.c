@@ -193,10 +193,10 @@ static void describe_conflicts(struct offload *o, char *report, const sbr_error 
         return;
     json_object_set_new(problem, "type", json_string("urn:sandbox-run:problem:conflict"));
     json_object_set_new(problem, "title", json_string("Another request is in the way"));
-    json_object_set_new(problem, "status", json_integer(MHD_HTTP_CONFLICT));
+    json_object_set_new(problem, "status", json_integer(HTTP_CONFLICT));
     json_object_set_new(problem, "code", json_string("conflict"));
     json_object_set_new(problem, "detail", json_string(err->message));
-    o->status = MHD_HTTP_CONFLICT;
+    o->status = HTTP_CONFLICT;
     o->type = PROBLEM_TYPE;
     o->body = roots_hide(&o->server->roots, o->tenant.name, dump(problem));
 }
@@ -262,7 +262,7 @@ static bool is_list(struct exchange *x, const json_t *body, const char *key)
     json_array_foreach(list, i, item)
         good &= json_is_string(item);
     if (!good)
-        problem_reply(x, &(struct problem){ .status = MHD_HTTP_UNPROCESSABLE_CONTENT,
+        problem_reply(x, &(struct problem){ .status = HTTP_UNPROCESSABLE_CONTENT,
                                             .detail = "a list of at most 1000 paths is wanted",
                                             .field = key });
     return good;

@@ -61,17 +61,17 @@ static void refuse(struct exchange *x, unsigned int status, const struct mcp_mes
 static unsigned int status_of(const struct agent_call *call)
 {
     if (call->bad)
-        return MHD_HTTP_BAD_REQUEST;
+        return HTTP_BAD_REQUEST;
     if (!call->code || !call->stateless)
-        return MHD_HTTP_OK;
-    return call->code == MCP_NO_METHOD  ? MHD_HTTP_NOT_FOUND
-           : call->code == MCP_INTERNAL ? MHD_HTTP_INTERNAL_SERVER_ERROR
-                                        : MHD_HTTP_BAD_REQUEST;
+        return HTTP_OK;
+    return call->code == MCP_NO_METHOD  ? HTTP_NOT_FOUND
+           : call->code == MCP_INTERNAL ? HTTP_INTERNAL_SERVER_ERROR
+                                        : HTTP_BAD_REQUEST;
 }
 
 static bool accepts(const struct exchange *x, const char *type)
 {
-    const char *accept = exchange_header(x, MHD_HTTP_HEADER_ACCEPT);
+    const char *accept = exchange_header(x, HTTP_HEADER_ACCEPT);
 
     return !accept || strstr(accept, type) || strstr(accept, "*/*");
 }
@@ -134,8 +134,41 @@ static bool check_headers(struct exchange *x, const struct mcp_message *message)
     else if (name && !header_is(x, "Mcp-Name", name))
         wrong = "the header Mcp-Name is not the name or uri in params";
     if (wrong)
-        refuse(x, MHD_HTTP_BAD_REQUEST, message, MCP_HEADER_MISMATCH, wrong);
+        refuse(x, HTTP_BAD_REQUEST, message, MCP_HEADER_MISMATCH, wrong);
     return !wrong;
+}
+
+/* What a header says for a value: text as it is, others as JSON; NULL: it is left out. */
+static char *header_text(const json_t *value)
+{
+    if (!value || json_is_null(value))
+        return NULL;
+    return json_is_string(value) ? strdup(json_string_value(value))
+                                 : json_dumps(value, JSON_ENCODE_ANY);
+}
+
+/* The same for arguments that the schema of the tool wants to have in headers. */
+static bool check_arguments(struct exchange *x, const struct agent *agent,
+                            const struct mcp_message *message)
+{
+    const json_t *arguments = json_object_get(message->params, "arguments");
+    const char *argument, *header, *tool = mcp_text(message->params, "name");
+    char name[128];
+
+    if (!message->stateless || message->kind != MCP_REQUEST ||
+        strcmp(message->method, "tools/call") != 0)
+        return true;
+    for (size_t i = 0; mcp_server_header(agent->mcp, tool, i, &argument, &header); i++) {
+        scoped_free char *text = header_text(json_object_get(arguments, argument));
+
+        snprintf(name, sizeof(name), "Mcp-Param-%.100s", header);
+        if (header_is(x, name, text))
+            continue;
+        refuse(x, HTTP_BAD_REQUEST, message, MCP_HEADER_MISMATCH,
+               "a header Mcp-Param-... is not the argument that it repeats");
+        return false;
+    }
+    return true;
 }
 
 /* The client leaves: that cancels its call where each message stands alone. */
@@ -202,7 +235,7 @@ static void call_done(struct offload *o, const sbr_error *err)
     if (call->stream) {
         sse_stream_end(call->stream);
     } else {
-        o->status = call->answer ? status_of(call) : MHD_HTTP_ACCEPTED;
+        o->status = call->answer ? status_of(call) : HTTP_ACCEPTED;
         o->body = take_ptr(call->answer);
     }
     free_call(call);
@@ -223,10 +256,10 @@ static bool may_start(struct exchange *x, const struct agent *agent,
     if (!wait_s)
         return true;
     x->server->counters.refused++;
-    refuse(x, MHD_HTTP_TOO_MANY_REQUESTS, message, MCP_INTERNAL,
+    refuse(x, HTTP_TOO_MANY_REQUESTS, message, MCP_INTERNAL,
            "the token allows no more calls now; send this one again after Retry-After");
     snprintf(seconds, sizeof(seconds), "%u", wait_s);
-    exchange_add_header(x, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
+    exchange_add_header(x, HTTP_HEADER_RETRY_AFTER, seconds);
     return false;
 }
 
@@ -251,7 +284,7 @@ static void answer(struct exchange *x, struct agent_call *call)
     if (call->answer)
         exchange_reply(x, status_of(call), JSON_TYPE, take_ptr(call->answer));
     else
-        exchange_reply(x, MHD_HTTP_ACCEPTED, JSON_TYPE, strdup(""));
+        exchange_reply(x, HTTP_ACCEPTED, JSON_TYPE, strdup(""));
     free_call(call);
 }
 
@@ -264,7 +297,7 @@ static void handle(struct exchange *x, struct agent *agent, struct agent_client 
 
     if (!call || !peer) {
         free(call);
-        exchange_reply(x, MHD_HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
+        exchange_reply(x, HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
         mcp_message_done(message);
         return;
     }
@@ -288,7 +321,7 @@ static void initialize(struct exchange *x, struct agent *agent, struct mcp_messa
     char id[ENCODING_ID_SIZE];
 
     if (!client) {
-        exchange_reply(x, MHD_HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
+        exchange_reply(x, HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
         mcp_message_done(message);
         return;
     }
@@ -305,10 +338,10 @@ static struct agent_client *client_of(struct exchange *x, struct agent *agent)
     const struct mcp_message none = { .kind = MCP_BAD };
 
     if (!id)
-        refuse(x, MHD_HTTP_BAD_REQUEST, &none, MCP_INVALID_REQUEST,
+        refuse(x, HTTP_BAD_REQUEST, &none, MCP_INVALID_REQUEST,
                "send `initialize` first, and then its " SESSION_HEADER " with every message");
     else if (!client)
-        refuse(x, MHD_HTTP_NOT_FOUND, &none, MCP_INVALID_REQUEST,
+        refuse(x, HTTP_NOT_FOUND, &none, MCP_INVALID_REQUEST,
                "there is no such " SESSION_HEADER " any more; send `initialize` again");
     return client;
 }
@@ -318,7 +351,7 @@ static void dispatch(struct exchange *x, struct mcp_message *message)
     struct agent *agent = agents_find(x);
     struct agent_client *client;
 
-    if (!agent) {
+    if (!agent || !check_arguments(x, agent, message)) {
         mcp_message_done(message);
     } else if (message->stateless || message->kind == MCP_BAD) {
         handle(x, agent, NULL, message);
@@ -338,7 +371,7 @@ void mcp_post(struct exchange *x)
     struct mcp_message message;
 
     if (!accepts(x, JSON_TYPE) || !accepts(x, SSE_TYPE)) {
-        problem_reply(x, &(struct problem){ .status = MHD_HTTP_NOT_ACCEPTABLE,
+        problem_reply(x, &(struct problem){ .status = HTTP_NOT_ACCEPTABLE,
                                             .detail = "the answer may be JSON or a stream",
                                             .remedy = "send `Accept: application/json, "
                                                       "text/event-stream`" });
@@ -366,11 +399,11 @@ void mcp_get(struct exchange *x)
     struct agent_client *client;
 
     if (!exchange_header(x, SESSION_HEADER) || !accepts(x, SSE_TYPE)) {
-        problem_reply(x, &(struct problem){ .status = MHD_HTTP_METHOD_NOT_ALLOWED,
+        problem_reply(x, &(struct problem){ .status = HTTP_METHOD_NOT_ALLOWED,
                                             .detail = "a GET is for the stream of a client that "
                                                       "sent `initialize`",
                                             .remedy = "send messages by POST" });
-        exchange_add_header(x, MHD_HTTP_HEADER_ALLOW, "POST, DELETE");
+        exchange_add_header(x, HTTP_HEADER_ALLOW, "POST, DELETE");
         return;
     }
     agent = agents_find(x);
@@ -390,5 +423,5 @@ void mcp_delete(struct exchange *x)
     if (!client)
         return;
     agents_close_client(client);
-    exchange_reply(x, MHD_HTTP_NO_CONTENT, JSON_TYPE, strdup(""));
+    exchange_reply(x, HTTP_NO_CONTENT, JSON_TYPE, strdup(""));
 }

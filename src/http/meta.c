@@ -16,7 +16,7 @@
 
 void meta_health(struct exchange *x)
 {
-    exchange_reply(x, MHD_HTTP_OK, JSON_TYPE, strdup("{\"status\":\"ok\"}"));
+    exchange_reply(x, HTTP_OK, JSON_TYPE, strdup("{\"status\":\"ok\"}"));
 }
 
 static int check_runtime(struct offload *o, sbr_error *err)
@@ -31,7 +31,7 @@ static int check_runtime(struct offload *o, sbr_error *err)
         jsonw_text(&j, "reason", err->message);
     jsonw_close(&j, '}');
     o->body = jsonw_take(&j);
-    o->status = r == 0 ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE;
+    o->status = r == 0 ? HTTP_OK : HTTP_SERVICE_UNAVAILABLE;
     return 0;
 }
 
@@ -50,7 +50,7 @@ void meta_version(struct exchange *x)
     jsonw_text(&j, "version", result_version());
     jsonw_text(&j, "api", "v1");
     jsonw_close(&j, '}');
-    exchange_reply(x, MHD_HTTP_OK, JSON_TYPE, jsonw_take(&j));
+    exchange_reply(x, HTTP_OK, JSON_TYPE, jsonw_take(&j));
 }
 
 static uint64_t length_of(const struct link *list)
@@ -74,30 +74,29 @@ void meta_metrics(struct exchange *x)
 
     buf_init(&out, (size_t)1 << 20);
     counters_print(&x->server->counters, &now, &out);
-    exchange_reply(x, MHD_HTTP_OK, x->route->type, buf_take(&out, NULL));
+    exchange_reply(x, HTTP_OK, x->route->type, buf_take(&out, NULL));
 }
 
 void meta_openapi(struct exchange *x)
 {
-    exchange_reply(x, MHD_HTTP_OK, JSON_TYPE, openapi_text());
+    exchange_reply(x, HTTP_OK, JSON_TYPE, openapi_text());
 }
 
 /* The page has a style of its own and nothing else. */
 void meta_reference(struct exchange *x)
 {
     char *page = reference_text();
-    struct MHD_Response *response =
-        page ? MHD_create_response_from_buffer(strlen(page), page, MHD_RESPMEM_MUST_FREE) : NULL;
+    struct response *response = page ? response_of_bytes(page, strlen(page)) : NULL;
 
     if (!response) {
-        exchange_reply(x, MHD_HTTP_OK, JSON_TYPE, NULL);
+        exchange_reply(x, HTTP_OK, JSON_TYPE, NULL);
         return;
     }
-    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, x->route->type);
-    (void)MHD_add_response_header(response, "Content-Security-Policy",
-                                  "default-src 'none'; style-src 'unsafe-inline'; "
-                                  "frame-ancestors 'none'");
-    exchange_reply_with(x, MHD_HTTP_OK, response);
+    response_add_header(response, HTTP_HEADER_CONTENT_TYPE, x->route->type);
+    response_add_header(response, "Content-Security-Policy",
+                        "default-src 'none'; style-src 'unsafe-inline'; "
+                        "frame-ancestors 'none'");
+    exchange_reply_with(x, HTTP_OK, response);
 }
 
 /* Places on the host are nothing for a client. */

@@ -50,7 +50,7 @@ static void reply(struct offload *o)
     exchange_reply_bytes(o->x, o->status, o->type ? o->type : JSON_TYPE, body ? body : strdup(""),
                          len);
     if (o->location)
-        exchange_add_header(o->x, MHD_HTTP_HEADER_LOCATION, o->location);
+        exchange_add_header(o->x, HTTP_HEADER_LOCATION, o->location);
 }
 
 static void work_done(struct offload *o)
@@ -166,7 +166,7 @@ static struct offload *begin(struct exchange *x, const struct offload *given)
     }
     if (is_started(o))
         return o;
-    problem_reply(x, &(struct problem){ .status = MHD_HTTP_TOO_MANY_REQUESTS,
+    problem_reply(x, &(struct problem){ .status = HTTP_TOO_MANY_REQUESTS,
                                         .detail = "too many requests of this kind wait",
                                         .retry_s = 1 });
     if (o && o->done) {

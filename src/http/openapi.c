@@ -16,6 +16,8 @@
 EMBEDDED(request);
 EMBEDDED(result);
 EMBEDDED(event);
+EMBEDDED(build);
+EMBEDDED(golden);
 EMBEDDED(http);
 
 static const struct {
@@ -25,6 +27,8 @@ static const struct {
     { "request", request_schema_image_start, request_schema_image_end },
     { "result", result_schema_image_start, result_schema_image_end },
     { "event", event_schema_image_start, event_schema_image_end },
+    { "build", build_schema_image_start, build_schema_image_end },
+    { "golden", golden_schema_image_start, golden_schema_image_end },
 };
 
 #define REF "#/components/schemas/"

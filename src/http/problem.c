@@ -53,7 +53,7 @@ unsigned int problem_status_of(int code)
     for (size_t i = 0; i < ARRAY_LEN(codes); i++)
         if (codes[i].code == code)
             return codes[i].status;
-    return MHD_HTTP_INTERNAL_SERVER_ERROR;
+    return HTTP_INTERNAL_SERVER_ERROR;
 }
 
 static size_t row_of(unsigned int status)
@@ -111,12 +111,12 @@ void problem_reply(struct exchange *x, const struct problem *problem)
         x->dialect->refuse(x, problem);
     else
         exchange_reply(x, problem->status, PROBLEM_TYPE, to_json(x, problem));
-    if (problem->status == MHD_HTTP_UNAUTHORIZED)
-        exchange_add_header(x, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"sandbox-run\"");
+    if (problem->status == HTTP_UNAUTHORIZED)
+        exchange_add_header(x, HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"sandbox-run\"");
     if (!problem->retry_s)
         return;
     snprintf(seconds, sizeof(seconds), "%u", problem->retry_s);
-    exchange_add_header(x, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
+    exchange_add_header(x, HTTP_HEADER_RETRY_AFTER, seconds);
 }
 
 void problem_reply_error(struct exchange *x, const sbr_error *err)

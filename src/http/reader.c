@@ -9,14 +9,12 @@
 #include "http/server.h"
 
 #define BATCH_SIZE 16384 /* of events that are formatted at once */
-#define BLOCK_SIZE 2048  /* that the library holds for each reader  */
 #define PING_US 15000000
 #define RECORD_MAX ((size_t)1 << 30)
 
 struct reader {
     struct link link;            /* of the execution's streams */
     struct execution *execution; /* NULL: it is gone */
-    struct MHD_Connection *connection;
     struct exchange *exchange;
     bool sse, waits, greeted;
     uint64_t next;
@@ -78,22 +76,23 @@ static bool is_over(const struct reader *s)
            (execution_is_over(s->execution) && s->next >= event_log_next(&s->execution->log));
 }
 
-/* Called by the library when the client's socket takes more. */
-static ssize_t read_events(void *context, uint64_t position, char *to, size_t max)
+/* Called when the channel takes more. */
+static ssize_t read_events(void *context, char *to, size_t max)
 {
     struct reader *s = context;
     size_t n;
 
-    (void)position;
     if (s->sent == s->record.len && !fill(s)) {
         if (is_over(s))
-            return MHD_CONTENT_READER_END_OF_STREAM;
+            return RESPONSE_END;
         s->waits = true;
-        MHD_suspend_connection(s->connection);
+        buf_done(&s->record); /* thousands of readers may wait here */
+        buf_init(&s->record, RECORD_MAX);
+        s->sent = 0;
         return 0;
     }
     if (s->record.failed)
-        return MHD_CONTENT_READER_END_WITH_ERROR;
+        return RESPONSE_BROKEN;
     n = s->record.len - s->sent;
     n = n < max ? n : max;
     memcpy(to, s->record.data + s->sent, n);
@@ -107,7 +106,7 @@ static void resume(struct reader *s)
     if (!s->waits)
         return;
     s->waits = false;
-    MHD_resume_connection(s->connection);
+    exchange_resume(s->exchange);
 }
 
 static void leave(struct reader *s)
@@ -132,30 +131,22 @@ static void close_reader(void *context)
     free(s);
 }
 
-/* A reader that waits is not looked at by the library, so the loop does. */
 static void client_gone(struct exchange *x)
 {
-    struct reader *s = x->subject;
-
-    leave(s);
-    resume(s); /* the library finds out that there is nothing to send to */
+    leave(x->subject);
 }
 
 void reader_open(struct execution *e, struct exchange *x, const char *type, uint64_t first)
 {
     struct reader *s = calloc(1, sizeof(*s));
-    struct MHD_Response *response =
-        s ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_SIZE, read_events, s,
-                                              close_reader)
-          : NULL;
+    struct response *response = s ? response_of_stream(read_events, s, close_reader) : NULL;
 
     if (!response) {
         free(s);
-        exchange_reply(x, MHD_HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
+        exchange_reply(x, HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
         return;
     }
     *s = (struct reader){ .execution = e,
-                          .connection = x->connection,
                           .exchange = x,
                           .sse = !strcmp(type, SSE_TYPE),
                           .next = first,
@@ -164,9 +155,9 @@ void reader_open(struct execution *e, struct exchange *x, const char *type, uint
     link_init(&s->link);
     list_append(&e->streams, &s->link);
     e->alone_us = 0;
-    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-    (void)MHD_add_response_header(response, "X-Accel-Buffering", "no");
-    exchange_reply_with(x, MHD_HTTP_OK, response);
+    response_add_header(response, HTTP_HEADER_CONTENT_TYPE, type);
+    response_add_header(response, "X-Accel-Buffering", "no");
+    exchange_reply_with(x, HTTP_OK, response);
     exchange_watch(x, client_gone, s);
 }
 

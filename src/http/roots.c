@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <microhttpd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +110,7 @@ static char *refuse(const struct resolution *r, unsigned int status, const char 
 
     r->fault->status = status;
     snprintf(r->fault->field, sizeof(r->fault->field), "%s", r->field);
-    err_set(&r->fault->err, status == MHD_HTTP_FORBIDDEN ? SBR_E_DENIED : SBR_E_INVALID, "request",
+    err_set(&r->fault->err, status == HTTP_FORBIDDEN ? SBR_E_DENIED : SBR_E_INVALID, "request",
             "%s", message ? message : r->field);
     return NULL;
 }
@@ -149,20 +148,20 @@ static char *path_of(const struct resolution *r, const char *word, size_t len, b
     name = name < len ? name : len;
     root = find(r, word, name);
     if (!root)
-        return refuse(r, MHD_HTTP_UNPROCESSABLE_CONTENT,
+        return refuse(r, HTTP_UNPROCESSABLE_CONTENT,
                       "names a path of the host, and such paths do not cross HTTP; send `files`, "
                       "use a `workspace`, or a root that the operator has named for this tenant");
     if (writes && !root->writable)
-        return refuse(r, MHD_HTTP_FORBIDDEN,
+        return refuse(r, HTTP_FORBIDDEN,
                       "would write to a root that is only read; ask the operator for `mode: rw`");
     if (name == len)
         return strdup(root->path);
     if (root->writable)
-        return refuse(r, MHD_HTTP_UNPROCESSABLE_CONTENT,
+        return refuse(r, HTTP_UNPROCESSABLE_CONTENT,
                       "names a part of a root that is written to; name the whole root");
     below = strndup(word + name + 1, len - name - 1);
     if (!below || !text_is_safe_relative_path(below, PATH_MAX_SHOWN) || !is_there(root, below))
-        return refuse(r, MHD_HTTP_UNPROCESSABLE_CONTENT,
+        return refuse(r, HTTP_UNPROCESSABLE_CONTENT,
                       "names nothing in that root, or a link; correct the path");
     return text_format("%s/%s", root->path, below);
 }
@@ -184,7 +183,7 @@ static int resolve_program(const struct resolution *r, json_t *body, const json_
     if (!text ||
         (json_object_get(body, "project") && text_is_safe_relative_path(text, PATH_MAX_SHOWN)))
         return 0;
-    (void)refuse(r, MHD_HTTP_UNPROCESSABLE_CONTENT,
+    (void)refuse(r, HTTP_UNPROCESSABLE_CONTENT,
                  "names a path of the host, and such paths do not cross HTTP; it is a path in "
                  "`project`");
     return -1;
@@ -198,7 +197,7 @@ static char *volume_of(const struct resolution *r, const char *text)
     scoped_free char *path = NULL;
 
     if (mode && strstr(mode, "sockets"))
-        return refuse(r, MHD_HTTP_FORBIDDEN, "would open sockets of the host; leave `sockets` out");
+        return refuse(r, HTTP_FORBIDDEN, "would open sockets of the host; leave `sockets` out");
     path = path_of(r, text, len, mode && !strcmp(mode, ":rw"));
     return path ? text_format("%s%s", path, text + len) : NULL;
 }

@@ -116,10 +116,12 @@ const struct route route_table[] = {
 
     { "POST", "/v1/tests", batches_later, SCOPE_RUN, ROUTE_JSON, 501, "create_tests",
       "Not there yet.", "request", NULL, NULL },
-    { "POST", "/v1/builds", batches_later, SCOPE_RUN, ROUTE_JSON, 501, "create_build",
-      "Not there yet.", "request", NULL, NULL },
-    { "POST", "/v1/golden", batches_later, SCOPE_RUN, ROUTE_JSON, 501, "create_golden",
-      "Not there yet.", "request", NULL, NULL },
+    { "POST", "/v1/builds", work_calls_build, SCOPE_RUN, ROUTE_JSON | ROUTE_STARTS, 200,
+      "create_build", "Builds a project: messages with places, artifacts.", "build_request",
+      "build", NULL },
+    { "POST", "/v1/golden", work_calls_golden, SCOPE_RUN, ROUTE_JSON | ROUTE_STARTS, 200,
+      "create_golden", "Runs commands, and compares with what is expected of them.",
+      "golden_request", "golden", NULL },
 
     { "POST", "/mcp", mcp_post, SCOPE_RUN, ROUTE_JSON | ROUTE_RPC, 200, "send_mcp_message",
       "A message of an agent by the Model Context Protocol (docs/agents.md).", "mcp_message",
@@ -207,18 +209,18 @@ static bool matches(struct exchange *x, const char *pattern, const char *path)
 
 static const struct route *refuse(struct exchange *x, const struct buf *allowed)
 {
-    struct problem problem = { .status = MHD_HTTP_NOT_FOUND,
+    struct problem problem = { .status = HTTP_NOT_FOUND,
                                .detail = "there is no such path",
                                .remedy = "GET /openapi.json lists the paths there are" };
 
     if (allowed->len) {
-        problem.status = MHD_HTTP_METHOD_NOT_ALLOWED;
+        problem.status = HTTP_METHOD_NOT_ALLOWED;
         problem.detail = "this path does not take the method of the request";
         problem.remedy = "the header Allow names the methods that it takes";
     }
     problem_reply(x, &problem);
     if (allowed->len)
-        exchange_add_header(x, MHD_HTTP_HEADER_ALLOW, allowed->data);
+        exchange_add_header(x, HTTP_HEADER_ALLOW, allowed->data);
     return NULL;
 }
 

@@ -2,17 +2,16 @@
 #ifndef HTTP_SERVER_H
 #define HTTP_SERVER_H
 
-#include <microhttpd.h>
-
 #include "base/list.h"
 #include "base/loop.h"
 #include "config/config.h"
 #include "http/counters.h"
 #include "http/roots.h"
 #include "http/spans.h"
+#include "http/visitor.h"
 #include "sandbox/peer.h"
 
-#define SERVER_SOCKETS 2 /* the unix socket, and TCP */
+enum { SERVER_AT_UNIX, SERVER_AT_TCP, SERVER_SOCKETS };
 #define SERVER_MAX_NAMES 16
 #define SERVER_MAX_DIALECTS 8
 
@@ -32,28 +31,38 @@ struct server_options {
     int ready_fd;             /* closed when it serves; -1: none */
 };
 
+/* A listener and the front that reads its connections. */
+struct server_socket {
+    struct server *server;
+    unsigned int which;
+    struct loop_watch listener; /* fd -1: not used */
+    struct loop_watch link;     /* to the front */
+    int config;                 /* what the front starts with */
+    pid_t pid;                  /* 0: it does not run */
+    unsigned int visitors;
+    bool starved; /* no descriptor is left: nothing is accepted until the next tick */
+};
+
 struct server {
     struct server_options options;
     struct loop loop;
-    struct {
-        struct MHD_Daemon *daemon; /* NULL: not used */
-        struct loop_watch watch;
-        bool due; /* its epoll fd is readable */
-    } sockets[SERVER_SOCKETS];
+    struct server_socket sockets[SERVER_SOCKETS];
     struct peer_home home;
     struct config config;
     struct roots roots;
     struct spans spans;
     uint64_t memory; /* that runs may use together where no engine has a say */
     sbr_runtime *rt;
-    struct link visitors, waiting; /* connections; exchanges whose reply comes later */
-    struct link executions;        /* newest last */
-    struct link agents;            /* clients of /mcp */
-    struct link sse_streams;       /* their streams */
-    size_t kept_bytes;             /* of results and events of all executions */
+    struct link visitors, closed; /* connections; those that are freed after the turn */
+    struct link waiting, ready;   /* exchanges whose reply comes later; that have some to send */
+    struct link executions;       /* newest last */
+    struct link agents;           /* clients of /mcp */
+    struct link sse_streams;      /* their streams */
+    size_t kept_bytes;            /* of results and events of all executions */
     struct counters counters;
     struct loop_watch signals;
     struct loop_watch offload;
+    bool has_socket; /* the unix socket is ours to remove */
     bool ending;
     uint64_t started_us, ticked_us, end_us;
 };

@@ -187,7 +187,7 @@ static bool has_room(struct exchange *x)
     if (!x->tenant.sessions || ownership_each(&x->tenant, count_one, &n, &err) < 0 ||
         n < x->tenant.sessions)
         return true;
-    problem_reply(x, &(struct problem){ .status = MHD_HTTP_TOO_MANY_REQUESTS,
+    problem_reply(x, &(struct problem){ .status = HTTP_TOO_MANY_REQUESTS,
                                         .detail = "the tenant has as many sessions as its token "
                                                   "allows",
                                         .remedy = "end one with DELETE /v1/sessions/ID",

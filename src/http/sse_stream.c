@@ -7,12 +7,11 @@
 #include "http/server.h"
 
 #define PENDING_MAX ((size_t)64 << 20) /* that a slow client has not read: then it is dropped */
-#define BLOCK_SIZE 4096
 #define PING_US 15000000
 
 struct sse_stream {
     struct link link; /* of the server's streams */
-    struct MHD_Connection *connection;
+    struct exchange *exchange;
     bool waits, ended;
     void (*left)(void *context); /* NULL: it was called, or nobody wants to know */
     void *context;
@@ -26,7 +25,7 @@ static void resume(struct sse_stream *s)
     if (!s->waits)
         return;
     s->waits = false;
-    MHD_resume_connection(s->connection);
+    exchange_resume(s->exchange);
 }
 
 static void lose(struct sse_stream *s)
@@ -39,22 +38,20 @@ static void lose(struct sse_stream *s)
         left(s->context);
 }
 
-/* Called by the library when the client's socket takes more. */
-static ssize_t read_events(void *context, uint64_t position, char *to, size_t max)
+/* Called when the channel takes more. */
+static ssize_t read_events(void *context, char *to, size_t max)
 {
     struct sse_stream *s = context;
     size_t n = s->pending.len - s->sent;
 
-    (void)position;
     if (s->pending.failed)
-        return MHD_CONTENT_READER_END_WITH_ERROR;
+        return RESPONSE_BROKEN;
     if (!n) {
         buf_drop(&s->pending, s->pending.len);
         s->sent = 0;
         if (s->ended)
-            return MHD_CONTENT_READER_END_OF_STREAM;
+            return RESPONSE_END;
         s->waits = true;
-        MHD_suspend_connection(s->connection);
         return 0;
     }
     n = n < max ? n : max;
@@ -75,37 +72,30 @@ static void close_stream(void *context)
     free(s);
 }
 
-/* A stream that waits is not looked at by the library, so the loop does. */
 static void client_gone(struct exchange *x)
 {
-    struct sse_stream *s = x->subject;
-
-    lose(s);
-    resume(s); /* the library finds out that there is nothing to send to */
+    lose(x->subject);
 }
 
 struct sse_stream *sse_stream_open(struct exchange *x, void (*left)(void *context), void *context)
 {
     struct sse_stream *s = calloc(1, sizeof(*s));
-    struct MHD_Response *response =
-        s ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_SIZE, read_events, s,
-                                              close_stream)
-          : NULL;
+    struct response *response = s ? response_of_stream(read_events, s, close_stream) : NULL;
 
     if (!response) {
         free(s);
-        exchange_reply(x, MHD_HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
+        exchange_reply(x, HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
         return NULL;
     }
     *s = (struct sse_stream){
-        .connection = x->connection, .left = left, .context = context, .spoke_us = clock_now_us()
+        .exchange = x, .left = left, .context = context, .spoke_us = clock_now_us()
     };
     buf_init(&s->pending, PENDING_MAX);
     link_init(&s->link);
     list_append(&x->server->sse_streams, &s->link);
-    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, SSE_TYPE);
-    (void)MHD_add_response_header(response, "X-Accel-Buffering", "no");
-    exchange_reply_with(x, MHD_HTTP_OK, response);
+    response_add_header(response, HTTP_HEADER_CONTENT_TYPE, SSE_TYPE);
+    response_add_header(response, "X-Accel-Buffering", "no");
+    exchange_reply_with(x, HTTP_OK, response);
     exchange_watch(x, client_gone, s);
     return s;
 }

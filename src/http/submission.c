@@ -15,8 +15,8 @@ static int refuse(struct submission_fault *fault, unsigned int status, const cha
 {
     fault->status = status;
     snprintf(fault->field, sizeof(fault->field), "%s", field);
-    err_set(&fault->err, status == MHD_HTTP_FORBIDDEN ? SBR_E_DENIED : SBR_E_INVALID, "request",
-            "%s", message);
+    err_set(&fault->err, status == HTTP_FORBIDDEN ? SBR_E_DENIED : SBR_E_INVALID, "request", "%s",
+            message);
     return -1;
 }
 
@@ -47,13 +47,13 @@ json_t *submission_parse(const char *text, size_t len, struct submission_fault *
     json_t *root;
 
     if (is_too_deep(text, len)) {
-        refuse(fault, MHD_HTTP_BAD_REQUEST, "", "the JSON is nested more than 32 levels deep");
+        refuse(fault, HTTP_BAD_REQUEST, "", "the JSON is nested more than 32 levels deep");
         return NULL;
     }
     root = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
     if (root && !json_is_object(root)) {
         json_decref(root);
-        refuse(fault, MHD_HTTP_BAD_REQUEST, "", "the body is not a JSON object");
+        refuse(fault, HTTP_BAD_REQUEST, "", "the body is not a JSON object");
         return NULL;
     }
     if (!root) {
@@ -61,7 +61,7 @@ json_t *submission_parse(const char *text, size_t len, struct submission_fault *
             text_format("the body is not valid JSON: line %d, column %d: %.120s", where.line,
                         where.column, where.text);
 
-        refuse(fault, MHD_HTTP_BAD_REQUEST, "", message ? message : "the body is not valid JSON");
+        refuse(fault, HTTP_BAD_REQUEST, "", message ? message : "the body is not valid JSON");
     }
     return root;
 }
@@ -80,7 +80,7 @@ static int check_never(const struct tenant *tenant, const char *field, const jso
 
     (void)tenant;
     (void)value;
-    return refuse(fault, MHD_HTTP_UNPROCESSABLE_CONTENT, field, message ? message : field);
+    return refuse(fault, HTTP_UNPROCESSABLE_CONTENT, field, message ? message : field);
 }
 
 static int check_no_path(const struct tenant *tenant, const char *field, const json_t *value,
@@ -91,7 +91,7 @@ static int check_no_path(const struct tenant *tenant, const char *field, const j
     (void)tenant;
     if (!text || !strchr(text, '/'))
         return 0;
-    return refuse(fault, MHD_HTTP_UNPROCESSABLE_CONTENT, field,
+    return refuse(fault, HTTP_UNPROCESSABLE_CONTENT, field,
                   "a file of the host cannot be named over HTTP; use a name that ships with "
                   "sandbox-run");
 }
@@ -105,9 +105,22 @@ static int check_image(const struct tenant *tenant, const char *field, const jso
     (void)tenant;
     if (!text || request_image_is_name(text))
         return 0;
-    return refuse(fault, MHD_HTTP_UNPROCESSABLE_CONTENT, field,
+    return refuse(fault, HTTP_UNPROCESSABLE_CONTENT, field,
                   "an image over HTTP is named as in a registry, such as debian:12, and the "
                   "operator has pulled it");
+}
+
+/* A backend is a program of the host that runs beside the gateway. */
+static int check_backend(const struct tenant *tenant, const char *field, const json_t *value,
+                         struct submission_fault *fault)
+{
+    const char *text = json_string_value(value);
+
+    (void)tenant;
+    if (!text || !strcmp(text, "native"))
+        return 0;
+    return refuse(fault, HTTP_UNPROCESSABLE_CONTENT, field,
+                  "over HTTP every run has the native backend; leave `backend` out");
 }
 
 static int check_degraded(const struct tenant *tenant, const char *field, const json_t *value,
@@ -115,7 +128,7 @@ static int check_degraded(const struct tenant *tenant, const char *field, const 
 {
     if (tenant->local || !json_is_true(value))
         return 0;
-    return refuse(fault, MHD_HTTP_FORBIDDEN, field,
+    return refuse(fault, HTTP_FORBIDDEN, field,
                   "only the operator may lower the isolation; leave `allow_degraded` out");
 }
 
@@ -127,8 +140,18 @@ static int check_require(const struct tenant *tenant, const char *field, const j
 
     if (tenant->local || !text || !strcmp(text, "container"))
         return 0;
-    return refuse(fault, MHD_HTTP_FORBIDDEN, field,
+    return refuse(fault, HTTP_FORBIDDEN, field,
                   "only the operator may lower the isolation; leave `require` out");
+}
+
+/* A port of the server's own loopback: none of a tenant's business. */
+static int check_publish(const struct tenant *tenant, const char *field, const json_t *value,
+                         struct submission_fault *fault)
+{
+    if (tenant->local || !json_array_size(value))
+        return 0;
+    return refuse(fault, HTTP_FORBIDDEN, field,
+                  "only the operator, without a token, may publish ports of this machine");
 }
 
 /* clang-format off */
@@ -137,9 +160,11 @@ static const struct {
     field_check *check;
 } checks[] = {
     { "allow_degraded", check_degraded },
+    { "backend",        check_backend  },
     { "image",          check_image    },
     { "language_file",  check_never    },
     { "policy",         check_no_path  },
+    { "publish",        check_publish  },
     { "require",        check_require  },
     { "template",       check_no_path  },
 };
@@ -186,7 +211,7 @@ static int check_language(const struct tenant *tenant, const sbr_request *req,
              req->language ? req->language : "command");
     if (text_list_has(tenant->languages, name))
         return 0;
-    return refuse(fault, MHD_HTTP_FORBIDDEN, "language",
+    return refuse(fault, HTTP_FORBIDDEN, "language",
                   "the token does not allow this language; ask the operator for one that does");
 }
 
@@ -207,7 +232,7 @@ static int check_limits(const struct tenant *tenant, struct limits *limits, cons
         limits_format((enum sbr_limit)i, most, text, sizeof(text));
         snprintf(message, sizeof(message), "the token allows a %s of at most %s",
                  limit_defs[i].option, text);
-        return refuse(fault, MHD_HTTP_FORBIDDEN, field, message);
+        return refuse(fault, HTTP_FORBIDDEN, field, message);
     }
     return 0;
 }
@@ -234,11 +259,11 @@ static int check_hosts(const struct tenant *tenant, const sbr_request *req,
     if (!tenant->hosts[0])
         return 0;
     if (req->network.mode > NETWORK_ALLOW || req->network.allow_dns)
-        return refuse(fault, MHD_HTTP_FORBIDDEN, "network",
+        return refuse(fault, HTTP_FORBIDDEN, "network",
                       "the token allows some hosts only; name those with `allow_hosts`");
     for (size_t i = 0; i < req->network.n_rules; i++)
         if (!is_covered(tenant->hosts, &req->network.rules[i]))
-            return refuse(fault, MHD_HTTP_FORBIDDEN, "allow_hosts",
+            return refuse(fault, HTTP_FORBIDDEN, "allow_hosts",
                           "the token does not allow this host; ask the operator for one that does");
     return 0;
 }
@@ -254,7 +279,7 @@ static int check_network(const struct tenant *tenant, const sbr_request *req,
         return check_hosts(tenant, req, fault);
     snprintf(message, sizeof(message), "the token allows the network `%s` at most",
              network_mode_name(tenant->network));
-    return refuse(fault, MHD_HTTP_FORBIDDEN, "network", message);
+    return refuse(fault, HTTP_FORBIDDEN, "network", message);
 }
 
 /* Packages are installed over a network. */
@@ -263,7 +288,7 @@ static int check_deps(const struct tenant *tenant, const sbr_request *req,
 {
     if (!req->deps.n || tenant->network >= NETWORK_ALLOW)
         return 0;
-    return refuse(fault, MHD_HTTP_FORBIDDEN, "deps",
+    return refuse(fault, HTTP_FORBIDDEN, "deps",
                   "the token allows no network, which the installation of packages needs");
 }
 
@@ -276,7 +301,7 @@ static int own_workspace(const struct tenant *tenant, sbr_request *req,
     if (!req->workspace || tenant->local)
         return 0;
     if (strlen(req->workspace) > WORKSPACE_SHOWN_MAX)
-        return refuse(fault, MHD_HTTP_UNPROCESSABLE_CONTENT, "workspace",
+        return refuse(fault, HTTP_UNPROCESSABLE_CONTENT, "workspace",
                       "the name of a workspace has at most 30 bytes over HTTP");
     name = text_format("%s.%s", tenant->name, req->workspace);
     return !name ? err_set_oom(&fault->err, "request")
@@ -340,7 +365,7 @@ int submission_read(struct server *server, const struct tenant *tenant, const js
     if (!text)
         return err_set_oom(&fault->err, "request");
     if (sbr_request_from_json(text, strlen(text), &req, &fault->err) < 0) {
-        fault->status = MHD_HTTP_UNPROCESSABLE_CONTENT;
+        fault->status = HTTP_UNPROCESSABLE_CONTENT;
         find_field(body, fault);
         roots_hide_in(&server->roots, tenant->name, fault->err.message, sizeof(fault->err.message));
         return -1;
@@ -387,9 +412,9 @@ void submission_refuse(struct exchange *x, const struct submission_fault *fault)
                                .detail = fault->err.message,
                                .field = fault->field[0] ? fault->field : NULL };
 
-    if (problem.status == MHD_HTTP_TOO_MANY_REQUESTS)
+    if (problem.status == HTTP_TOO_MANY_REQUESTS)
         problem.retry_s = 1;
-    if (problem.status == MHD_HTTP_UNPROCESSABLE_CONTENT)
+    if (problem.status == HTTP_UNPROCESSABLE_CONTENT)
         problem.code = sbr_code_name(fault->err.code);
     problem_reply(x, &problem);
 }
@@ -424,7 +449,7 @@ int submission_begin(struct server *server, const struct tenant *tenant, const j
     if (execution_start(server, tenant, req, mode, ret, &fault->err) == 0)
         return 0;
     if (fault->err.code == SBR_E_NOT_FOUND) /* the path is there: what it should run is not */
-        fault->status = MHD_HTTP_UNPROCESSABLE_CONTENT;
+        fault->status = HTTP_UNPROCESSABLE_CONTENT;
     return -1;
 }
 
@@ -438,8 +463,7 @@ struct execution *submission_start(struct exchange *x, const json_t *body, enum 
         spans_read_parent(exchange_header(x, "traceparent"), &e->trace);
         return e;
     }
-    if (fault.status == MHD_HTTP_TOO_MANY_REQUESTS &&
-        !execution_has_room(x->server, &x->tenant, &full))
+    if (fault.status == HTTP_TOO_MANY_REQUESTS && !execution_has_room(x->server, &x->tenant, &full))
         problem_reply(x, &full); /* it also knows the place in the queue */
     else
         submission_refuse(x, &fault);

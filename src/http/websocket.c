@@ -1,23 +1,13 @@
 #include "http/websocket.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <gnutls/crypto.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/scope.h"
-#include "base/text.h"
 #include "http/problem.h"
 #include "http/server.h"
-
-#define ACCEPT_GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11" /* RFC 6455 */
-#define SHA1_SIZE 20
 
 static void leave(struct websocket *w)
 {
@@ -31,53 +21,27 @@ static void leave(struct websocket *w)
         e->alone_us = clock_now_us();
 }
 
+/* The connection ends with it. */
 static void drop(struct websocket *w)
 {
+    struct visitor *v = w->visitor;
+
     leave(w);
-    loop_remove(&w->server->loop, &w->watch);
-    if (w->frames)
-        wslay_event_context_free(w->frames);
-    buf_done(&w->early);
+    buf_done(&w->incoming);
     buf_done(&w->pending);
-    if (w->handle)
-        (void)MHD_upgrade_action(w->handle, MHD_UPGRADE_ACTION_CLOSE);
     free(w);
+    if (!v)
+        return;
+    v->user = NULL;
+    visitor_close(v);
 }
 
-static ssize_t send_bytes(wslay_event_context_ptr frames, const uint8_t *data, size_t len,
-                          int flags, void *context)
-{
-    const struct websocket *w = context;
-    ssize_t n = send(w->watch.fd, data, len, MSG_NOSIGNAL | MSG_DONTWAIT);
-
-    (void)flags;
-    if (n < 0)
-        wslay_event_set_error(frames, errno == EAGAIN || errno == EINTR
-                                          ? WSLAY_ERR_WOULDBLOCK
-                                          : WSLAY_ERR_CALLBACK_FAILURE);
-    return n;
-}
-
-static ssize_t receive_bytes(wslay_event_context_ptr frames, uint8_t *data, size_t len, int flags,
-                             void *context)
+static void closed(void *context)
 {
     struct websocket *w = context;
-    ssize_t n;
 
-    (void)flags;
-    if (w->early.len) {
-        n = (ssize_t)(len < w->early.len ? len : w->early.len);
-        memcpy(data, w->early.data, (size_t)n);
-        buf_drop(&w->early, (size_t)n);
-        return n;
-    }
-    n = recv(w->watch.fd, data, len, MSG_DONTWAIT);
-    if (n > 0)
-        return n;
-    wslay_event_set_error(frames, n < 0 && (errno == EAGAIN || errno == EINTR)
-                                      ? WSLAY_ERR_WOULDBLOCK
-                                      : WSLAY_ERR_CALLBACK_FAILURE);
-    return -1;
+    w->visitor = NULL;
+    drop(w);
 }
 
 /* Gives the program what it takes; the rest waits for SBR_EVENT_STDIN. */
@@ -99,30 +63,21 @@ static void feed(struct websocket *w)
     }
 }
 
-static void message_came(wslay_event_context_ptr frames,
-                         const struct wslay_event_on_msg_recv_arg *message, void *context)
-{
-    struct websocket *w = context;
-    json_t *text;
-
-    (void)frames;
-    if (message->opcode == WSLAY_BINARY_FRAME) {
-        buf_add(&w->pending, message->msg, message->msg_length);
-    } else if (message->opcode == WSLAY_TEXT_FRAME) {
-        text = json_loadb((const char *)message->msg, message->msg_length,
-                          JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
-        w->manner->text(w, text);
-        json_decref(text);
-    }
-    feed(w);
-}
-
 void websocket_send(struct websocket *w, const char *text, size_t len)
 {
-    const struct wslay_event_msg message = { WSLAY_TEXT_FRAME, (const uint8_t *)text, len };
+    const size_t most = FRONT_FRAME_MAX - sizeof(struct front_head);
+    size_t at = 0;
 
-    if (!w->goodbye)
-        (void)wslay_event_queue_msg(w->frames, &message);
+    if (w->goodbye || !w->visitor)
+        return;
+    do {
+        size_t n = len - at < most ? len - at : most;
+        const struct front_head head = { .type = FRONT_MESSAGE,
+                                         .flags = at + n < len ? FRONT_MORE : 0 };
+
+        (void)frames_send(&w->visitor->channel, &head, sizeof(head), text + at, n);
+        at += n;
+    } while (at < len);
 }
 
 void websocket_say(struct websocket *w, json_t *message)
@@ -142,24 +97,24 @@ void websocket_end(struct websocket *w, uint16_t code, const char *reason)
     w->goodbye_reason = reason ? reason : "";
 }
 
-/* The library sends the last frame before messages that wait: so it is given when none does. */
 static void say_goodbye(struct websocket *w)
 {
-    if (!w->goodbye || w->said_goodbye || wslay_event_get_queued_msg_count(w->frames))
+    const struct front_head head = { .type = FRONT_CLOSE, .status = w->goodbye };
+
+    if (!w->goodbye || w->said_goodbye)
         return;
     w->said_goodbye = true;
-    (void)wslay_event_queue_close(w->frames, w->goodbye, (const uint8_t *)w->goodbye_reason,
-                                  strlen(w->goodbye_reason));
-    (void)wslay_event_send(w->frames);
+    (void)frames_send(&w->visitor->channel, &head, sizeof(head), w->goodbye_reason,
+                      strlen(w->goodbye_reason));
 }
 
 /* One event after the other: what the client does not take stays in the bounded log. */
-static void queue_events(struct websocket *w)
+static void send_events(struct websocket *w)
 {
     const struct execution *e = w->execution;
     const struct event_log_line *line;
 
-    while (e && !w->goodbye && wslay_event_get_queued_msg_count(w->frames) == 0) {
+    while (e && !w->goodbye && !frames_is_waiting(&w->visitor->channel)) {
         if (w->next < e->log.first) {
             websocket_say(w, json_pack("{s:s, s:I}", "type", "lost", "events",
                                        (json_int_t)(e->log.first - w->next)));
@@ -170,43 +125,53 @@ static void queue_events(struct websocket *w)
         } else {
             break;
         }
-        if (wslay_event_send(w->frames) < 0)
-            return;
     }
     if (w->attached && (!e || (execution_is_over(e) && w->next >= event_log_next(&e->log))))
         websocket_end(w, w->manner->end_code, w->manner->end_reason);
-    (void)wslay_event_send(w->frames);
     say_goodbye(w);
 }
 
-/* Sends and receives what is possible now; false: the connection is over. */
-static bool turn(struct websocket *w, bool readable)
+/* Sends what is possible now; false: the connection is over. */
+static bool turn(struct websocket *w)
 {
-    uint32_t events;
-
-    if ((readable || w->early.len) && wslay_event_recv(w->frames) < 0)
+    if (frames_flush(&w->visitor->channel) < 0)
         return false;
-    if (wslay_event_send(w->frames) < 0)
-        return false;
-    queue_events(w);
-    events = (wslay_event_want_read(w->frames) && !w->pending.len ? EPOLLIN : 0) |
-             (wslay_event_want_write(w->frames) ? EPOLLOUT : 0);
-    if (!wslay_event_want_read(w->frames) && !wslay_event_want_write(w->frames))
-        return false;
-    return loop_change(&w->server->loop, &w->watch, events | EPOLLRDHUP) == 0;
+    send_events(w);
+    visitor_listen(w->visitor, !w->pending.len);
+    return !w->visitor->channel.waiting.failed;
 }
 
-static void socket_event(void *context, uint32_t events)
+static void take_message(struct websocket *w, bool binary)
+{
+    json_t *text;
+
+    if (binary) {
+        buf_add(&w->pending, w->incoming.data, w->incoming.len);
+    } else {
+        text = json_loadb(w->incoming.len ? w->incoming.data : "", w->incoming.len,
+                          JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+        w->manner->text(w, text);
+        json_decref(text);
+    }
+    feed(w);
+}
+
+static bool take(void *context, const struct front_head *head, const char *data, size_t len)
 {
     struct websocket *w = context;
 
-    if (events & (EPOLLHUP | EPOLLERR) || !turn(w, events & (EPOLLIN | EPOLLRDHUP)))
-        drop(w);
+    if (buf_add(&w->incoming, data, len) < 0)
+        return false;
+    if (head->flags & FRONT_MORE)
+        return true;
+    take_message(w, head->flags & FRONT_BINARY);
+    buf_drop(&w->incoming, w->incoming.len);
+    return turn(w);
 }
 
 void websocket_turn(struct websocket *w)
 {
-    if (w->frames && !turn(w, false))
+    if (w->visitor && !turn(w))
         drop(w);
 }
 
@@ -224,10 +189,10 @@ void websocket_wake(struct execution *e)
     list_each(at, &e->sockets) {
         struct websocket *w = link_owner(at, struct websocket, link);
 
-        if (!w->frames)
+        if (!w->visitor)
             continue;
         feed(w);
-        if (!turn(w, false))
+        if (!turn(w))
             drop(w);
     }
 }
@@ -237,7 +202,7 @@ static void drop_list(struct link *list)
     list_each(at, list) {
         struct websocket *w = link_owner(at, struct websocket, link);
 
-        if (w->frames)
+        if (w->visitor)
             drop(w);
         else
             leave(w);
@@ -254,46 +219,18 @@ void websocket_drop_waiting(struct link *waiting)
     drop_list(waiting);
 }
 
-/* Called by the library when the reply 101 is sent: the connection is ours. */
-static void upgraded(void *context, struct MHD_Connection *connection, void *exchange,
-                     const char *extra, size_t extra_len, MHD_socket fd,
-                     struct MHD_UpgradeResponseHandle *handle)
+static void opened(void *context, struct visitor *visitor)
 {
-    static const struct wslay_event_callbacks callbacks = { .recv_callback = receive_bytes,
-                                                            .send_callback = send_bytes,
-                                                            .on_msg_recv_callback = message_came };
     struct websocket *w = context;
-    struct exchange *x = exchange;
 
-    (void)connection;
-    x->left = NULL;
-    w->handle = handle;
-    (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-    buf_add(&w->early, extra, extra_len);
-    w->watch = loop_watch_of(fd, socket_event, w);
-    if (wslay_event_context_server_init(&w->frames, &callbacks, w) < 0) {
-        w->frames = NULL;
+    w->visitor = visitor;
+    if (!turn(w))
         drop(w);
-        return;
-    }
-    wslay_event_config_set_max_recv_msg_length(w->frames, WEBSOCKET_MESSAGE_MAX);
-    if (loop_add(&w->server->loop, &w->watch, EPOLLIN | EPOLLRDHUP) < 0 || !turn(w, false))
-        drop(w);
-}
-
-static char *accept_key(const char *key)
-{
-    scoped_free char *text = text_format("%s" ACCEPT_GUID, key);
-    unsigned char digest[SHA1_SIZE];
-
-    if (!text || gnutls_hash_fast(GNUTLS_DIG_SHA1, text, strlen(text), digest) < 0)
-        return NULL;
-    return encoding_to_base64(digest, sizeof(digest));
 }
 
 static bool wants_upgrade(const struct exchange *x)
 {
-    const char *upgrade = exchange_header(x, MHD_HTTP_HEADER_UPGRADE);
+    const char *upgrade = exchange_header(x, HTTP_HEADER_UPGRADE);
     const char *version = exchange_header(x, "Sec-WebSocket-Version");
     const char *key = exchange_header(x, "Sec-WebSocket-Key");
 
@@ -301,18 +238,22 @@ static bool wants_upgrade(const struct exchange *x)
            key && strlen(key) == 24;
 }
 
-static struct MHD_Response *make_response(struct websocket *w, const struct exchange *x)
+static void more_room(void *context)
 {
-    scoped_free char *key = accept_key(exchange_header(x, "Sec-WebSocket-Key"));
-    const char *protocols = exchange_header(x, "Sec-WebSocket-Protocol");
-    struct MHD_Response *response = key ? MHD_create_response_for_upgrade(upgraded, w) : NULL;
+    websocket_turn(context);
+}
 
-    if (!response)
-        return NULL;
-    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_UPGRADE, "websocket");
-    (void)MHD_add_response_header(response, "Sec-WebSocket-Accept", key);
-    if (w->manner->protocol && strstr(protocols ? protocols : "", w->manner->protocol))
-        (void)MHD_add_response_header(response, "Sec-WebSocket-Protocol", w->manner->protocol);
+static struct response *make_response(struct websocket *w, const struct exchange *x)
+{
+    static const struct visitor_user user = {
+        .opened = opened, .take = take, .turn = more_room, .closed = closed
+    };
+
+    const char *protocols = exchange_header(x, "Sec-WebSocket-Protocol");
+    struct response *response = response_of_upgrade(&user, w);
+
+    if (response && w->manner->protocol && strstr(protocols ? protocols : "", w->manner->protocol))
+        response_add_header(response, "Sec-WebSocket-Protocol", w->manner->protocol);
     return response;
 }
 
@@ -332,9 +273,8 @@ static struct websocket *make(struct exchange *x, const struct websocket_manner 
     w->server = x->server;
     w->tenant = x->tenant;
     w->opened_us = clock_now_us();
-    w->watch.fd = -1;
-    buf_init(&w->early, WEBSOCKET_MESSAGE_MAX);
-    buf_init(&w->pending, 4 * WEBSOCKET_MESSAGE_MAX);
+    buf_init(&w->incoming, FRONT_MESSAGE_MAX);
+    buf_init(&w->pending, 4 * FRONT_MESSAGE_MAX);
     link_init(&w->link);
     return w;
 }
@@ -343,26 +283,26 @@ void websocket_open(struct exchange *x, const struct websocket_manner *manner, s
                     struct link *waiting)
 {
     struct websocket *w = NULL;
-    struct MHD_Response *response;
+    struct response *response;
 
     if (!wants_upgrade(x)) {
-        problem_reply(x, &(struct problem){ .status = MHD_HTTP_UPGRADE_REQUIRED,
+        problem_reply(x, &(struct problem){ .status = HTTP_UPGRADE_REQUIRED,
                                             .detail = "this path is for a WebSocket, version 13" });
-        exchange_add_header(x, MHD_HTTP_HEADER_UPGRADE, "websocket");
+        exchange_add_header(x, HTTP_HEADER_UPGRADE, "websocket");
         return;
     }
     w = make(x, manner);
     response = w ? make_response(w, x) : NULL;
     if (!response) {
         free(w);
-        exchange_reply(x, MHD_HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
+        exchange_reply(x, HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
         return;
     }
     if (e)
         websocket_attach(w, e);
     else
         list_append(waiting, &w->link);
-    exchange_reply_with(x, MHD_HTTP_SWITCHING_PROTOCOLS, response);
+    exchange_reply_with(x, HTTP_SWITCHING_PROTOCOLS, response);
     x->left = abandoned;
     x->subject = w;
 }

@@ -1,16 +1,16 @@
 /* A client with a WebSocket to a run: events out, stdin and more in.
  *
- * This file frames, bounds and passes on; a manner says what the messages mean.  The run may begin
- * after the socket: websocket_attach joins them. */
+ * The front frames; this file bounds and passes on; a manner says what the messages mean.
+ * The run may begin after the socket: websocket_attach joins them. */
 #ifndef HTTP_WEBSOCKET_H
 #define HTTP_WEBSOCKET_H
 
 #include <jansson.h>
-#include <wslay/wslay.h>
 
 #include "http/execution.h"
+#include "wire/front.h"
 
-#define WEBSOCKET_MESSAGE_MAX ((size_t)1 << 20)
+#define WEBSOCKET_NORMAL_END 1000 /* RFC 6455 */
 
 struct websocket;
 
@@ -30,16 +30,14 @@ struct websocket {
     const struct websocket_manner *manner;
     struct server *server;
     struct tenant tenant;
-    struct MHD_UpgradeResponseHandle *handle; /* NULL: the upgrade is not done */
-    struct loop_watch watch;
-    wslay_event_context_ptr frames;
+    struct visitor *visitor; /* NULL: the upgrade is not done */
     uint64_t opened_us;
-    uint64_t next;      /* number of the event to send */
-    struct buf early;   /* bytes that came with the request */
-    struct buf pending; /* stdin that the program has not taken */
-    bool ends;          /* stdin, behind what is pending */
-    bool attached;      /* it had a run */
-    uint16_t goodbye;   /* code of the frame behind all others; 0: not yet */
+    uint64_t next;       /* number of the event to send */
+    struct buf incoming; /* a message of which more comes */
+    struct buf pending;  /* stdin that the program has not taken */
+    bool ends;           /* stdin, behind what is pending */
+    bool attached;       /* it had a run */
+    uint16_t goodbye;    /* code of the frame behind all others; 0: not yet */
     const char *goodbye_reason;
     bool said_goodbye;
 };

@@ -39,25 +39,12 @@ static const struct work writes = {
     true
 };
 
-/* A question about a workspace does not make it. */
-static int check_workspace(const char *name, sbr_error *err)
-{
-    struct workspace workspace;
-    int r = workspace_open(name, false, (struct workspace_quota){ 0, 0 }, &workspace, err);
-
-    if (r == WORKSPACE_BUSY)
-        return err_set(err, SBR_E_BUSY, "workspace", "a run has the workspace; ask again");
-    if (r == WORKSPACE_HELD)
-        workspace_close(&workspace);
-    return r < 0 ? r : 0;
-}
-
 static int run_command(struct offload *o, sbr_error *err)
 {
     const struct work *work = o->extra;
     sbr_result *result = NULL;
     const sbr_report *report;
-    int r = work->makes ? 0 : check_workspace(o->req->workspace, err);
+    int r = work->makes ? 0 : workspace_check(o->req->workspace, err); /* does not make it */
 
     if (r == 0)
         r = sbr_run(o->server->rt, o->req, &result, err);
@@ -152,7 +139,7 @@ static bool check_path(struct exchange *x)
 {
     if (text_is_safe_relative_path(x->words[1], REQUEST_MAX_PATH))
         return true;
-    problem_reply(x, &(struct problem){ .status = MHD_HTTP_UNPROCESSABLE_CONTENT,
+    problem_reply(x, &(struct problem){ .status = HTTP_UNPROCESSABLE_CONTENT,
                                         .detail = "the path is not one below the workspace",
                                         .remedy = "leave out '..' and empty parts" });
     return false;

@@ -49,6 +49,7 @@ void image_free(struct image *image)
     string_list_done(&image->env);
     string_list_done(&image->command);
     free(image->workdir);
+    free(image->user);
     scope_close_fd(&image->hold_fd);
     scope_close_fd(&image->root.fd);
     free(image);
@@ -158,6 +159,8 @@ static int read_top(struct image *image, const struct language *language, sbr_er
     image->plan.env = &image->env;
     image->plan.command = &image->command;
     image->plan.path = image->root.path;
+    if (image_user_find(image, &image->user_found))
+        image->plan.user = &image->user_found;
     image->plan.workdir = has_directory(image, image->workdir) ? image->workdir : NULL;
     return 0;
 }

@@ -24,9 +24,11 @@ struct image {
     struct plan_image_name names[IMAGE_MAX_NAMES];
     struct plan_image plan;          /* points into this struct */
     struct string_list env, command; /* the entrypoint, and its words */
-    char *workdir;                   /* NULL: not given */
-    struct tool_root root;           /* for looking into it; points into this struct */
-    int hold_fd; /* while it is open, no process removes the image; -1: nothing to hold */
+    size_t n_entrypoint;             /* of the command's words, the first ones */
+    char *workdir, *user;            /* NULL: not given */
+    struct plan_image_user user_found;
+    struct tool_root root; /* for looking into it; points into this struct */
+    int hold_fd;           /* while it is open, no process removes the image; -1: nothing to hold */
 };
 
 /* `ref` is a path ("/…", "./…") or a name of the store.  SBR_E_NOT_FOUND: the store has none.
@@ -36,6 +38,12 @@ int image_open(const char *ref, const struct language *language, struct image **
 /* Where in the image's root a path leads; what the image does not have is taken as it is. */
 int image_place(const struct image *image, const struct language *language, const char *path,
                 char ret[REQUEST_MAX_PATH + 1], sbr_error *err) must_check;
+/* Whom the image's User means, by its own /etc/passwd and /etc/group.  False: it names none, or
+ * root, whom no sandbox has. */
+bool image_user_find(const struct image *image, struct plan_image_user *ret);
+/* What USER[:GROUP] means by these tables; root is 0.  False: they do not have it, and it is no
+ * number. */
+bool image_user_look_up(const struct image *image, const char *user, struct plan_image_user *ret);
 /* Finds out whether programs of the image can take our shared objects, if the language has some. */
 void image_look_for_libc(struct image *image, const struct language *language);
 /* One more user of it. */

@@ -102,7 +102,7 @@ static json_t *read_blob(int dir_fd, const char *digest, sbr_error *err)
     return fd < 0 ? NULL : parse(fd, err);
 }
 
-static const char *own_architecture(void)
+const char *image_manifest_architecture(void)
 {
     static struct utsname machine;
 
@@ -122,7 +122,7 @@ static bool fits(const json_t *one, const char *tag)
 
     if (tag[0] && (!name || strcmp(name, tag) != 0))
         return false;
-    return !architecture || !strcmp(architecture, own_architecture());
+    return !architecture || !strcmp(architecture, image_manifest_architecture());
 }
 
 /* The one manifest of an index that fits; a second one is a reason to ask. */
@@ -143,7 +143,7 @@ static const json_t *choose(const json_t *index, const char *tag, sbr_error *err
     }
     if (!found)
         err_set(err, SBR_E_NOT_FOUND, "image", "there is no image %s%s%s%s in it", tag,
-                tag[0] ? " " : "", "for ", own_architecture());
+                tag[0] ? " " : "", "for ", image_manifest_architecture());
     return found;
 }
 
@@ -170,6 +170,7 @@ static int read_config(const json_t *json, struct image_manifest *ret, sbr_error
     const json_t *config = json_object_get(json, "config");
     const json_t *diff_ids = json_object_get(json_object_get(json, "rootfs"), "diff_ids");
     const char *workdir = json_string_value(json_object_get(config, "WorkingDir"));
+    const char *user = json_string_value(json_object_get(config, "User"));
     const char *architecture = json_string_value(json_object_get(json, "architecture"));
 
     if (json_array_size(diff_ids) != ret->n_layers)
@@ -178,7 +179,8 @@ static int read_config(const json_t *json, struct image_manifest *ret, sbr_error
         if (digest_of(json_array_get(diff_ids, i), NULL, ret->layers[i].diff_id, err) < 0)
             return err->code;
     snprintf(ret->architecture, sizeof(ret->architecture), "%s", architecture ? architecture : "");
-    if (workdir && workdir[0] == '/' && !(ret->config.workdir = strdup(workdir)))
+    if ((workdir && workdir[0] == '/' && !(ret->config.workdir = strdup(workdir))) ||
+        (user && user[0] && !(ret->config.user = strdup(user))))
         return err_set_oom(err, "image");
     if (read_texts(json_object_get(config, "Env"), &ret->config.env, err) < 0 ||
         read_texts(json_object_get(config, "Entrypoint"), &ret->config.entrypoint, err) < 0)
@@ -239,9 +241,10 @@ int image_manifest_read(int dir_fd, const char *tag, struct image_manifest *ret,
         r = err->code;
     if (r == 0)
         r = read_config(config, ret, err);
-    if (r == 0 && ret->architecture[0] && strcmp(ret->architecture, own_architecture()) != 0)
+    if (r == 0 && ret->architecture[0] &&
+        strcmp(ret->architecture, image_manifest_architecture()) != 0)
         r = err_set(err, SBR_E_UNSUPPORTED, "image", "the image is for %s; this machine is %s",
-                    ret->architecture, own_architecture());
+                    ret->architecture, image_manifest_architecture());
     json_decref(manifest);
     json_decref(config);
     if (r < 0)

@@ -27,6 +27,9 @@ int image_manifest_read(int dir_fd, const char *tag, struct image_manifest *ret,
     must_check;
 void image_manifest_done(struct image_manifest *manifest);
 
+/* This machine's, in the words of images: amd64, arm64, … */
+const char *image_manifest_architecture(void);
+
 /* Opens a blob of the layout.  Its content is compared with its name. */
 int image_manifest_blob(int dir_fd, const char *digest, sbr_error *err) must_check;
 

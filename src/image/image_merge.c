@@ -82,7 +82,10 @@ static int merge_below(int layer_fd, int tree_fd, const char *name, unsigned int
         to = open_dir(tree_fd, name);
     if (to < 0)
         return fail(name, err);
-    return merge_dir(from, to, depth + 1, err);
+    if (merge_dir(from, to, depth + 1, err) < 0)
+        return err->code;
+    /* An image that is made twice is the same twice. */
+    return futimens(to, (struct timespec[]){ st.st_atim, st.st_mtim }) < 0 ? fail(name, err) : 0;
 }
 
 static int merge_file(int layer_fd, int tree_fd, const char *name, sbr_error *err)

@@ -10,9 +10,10 @@
 
 /* clang-format off */
 static const char *const prefixes[N_IMAGE_TRANSPORTS] = {
-    [IMAGE_REGISTRY] = "docker://",
-    [IMAGE_OCI]      = "oci:",
-    [IMAGE_ARCHIVE]  = "docker-archive:",
+    [IMAGE_REGISTRY]    = "docker://",
+    [IMAGE_OCI]         = "oci:",
+    [IMAGE_ARCHIVE]     = "docker-archive:",
+    [IMAGE_OCI_ARCHIVE] = "oci-archive:",
 };
 /* clang-format on */
 

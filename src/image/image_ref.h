@@ -1,4 +1,4 @@
-/* The names of images: registry names, oci:DIR[:TAG], docker-archive:FILE. */
+/* The names of images: registry names, oci:DIR[:TAG], docker-archive:FILE, oci-archive:FILE. */
 #ifndef IMAGE_IMAGE_REF_H
 #define IMAGE_IMAGE_REF_H
 
@@ -6,7 +6,13 @@
 
 #define IMAGE_REF_SIZE 1300
 
-enum image_transport { IMAGE_REGISTRY, IMAGE_OCI, IMAGE_ARCHIVE, N_IMAGE_TRANSPORTS };
+enum image_transport {
+    IMAGE_REGISTRY,
+    IMAGE_OCI,
+    IMAGE_ARCHIVE,
+    IMAGE_OCI_ARCHIVE,
+    N_IMAGE_TRANSPORTS
+};
 
 struct image_ref {
     enum image_transport transport;

@@ -30,6 +30,7 @@ void image_config_done(struct image_config *config)
     string_list_done(&config->entrypoint);
     string_list_done(&config->command);
     free(config->workdir);
+    free(config->user);
 }
 
 static int fail(const char *what, sbr_error *err)
@@ -162,6 +163,7 @@ int image_store_write_config(int dir_fd, const struct image_config *config, sbr_
     put_list(&data, &config->entrypoint);
     put_list(&data, &config->command);
     buf_put_string(&data, config->workdir);
+    buf_put_string(&data, config->user);
     if (data.failed) {
         buf_done(&data);
         return err_set(err, SBR_E_INVALID, "image",
@@ -186,7 +188,7 @@ static int read_list(struct buf_reader *fields, struct string_list *ret, sbr_err
 static int read_config(int dir_fd, struct image *ret, sbr_error *err)
 {
     struct record record;
-    const char *workdir;
+    const char *workdir, *user;
     int r = record_read(dir_fd, "config", CONFIG_MAGIC, CONFIG_MAX, &record);
 
     if (r != 1) {
@@ -196,12 +198,18 @@ static int read_config(int dir_fd, struct image *ret, sbr_error *err)
     }
     r = 0;
     if (read_list(&record.fields, &ret->env, err) < 0 ||
-        read_list(&record.fields, &ret->command, err) < 0 || /* the entrypoint */
         read_list(&record.fields, &ret->command, err) < 0)
+        r = err->code;
+    ret->n_entrypoint = ret->command.n;
+    if (r == 0 && read_list(&record.fields, &ret->command, err) < 0)
         r = err->code;
     workdir = buf_reader_string(&record.fields);
     if (r == 0 && workdir && !record.fields.failed)
         ret->workdir = strdup(workdir);
+    /* Images that were pulled by earlier versions have none. */
+    user = buf_reader_string(&record.fields);
+    if (r == 0 && user && !record.fields.failed)
+        ret->user = strdup(user);
     record_done(&record);
     return r;
 }

@@ -1,7 +1,7 @@
 /* Images that were pulled, in the cache of the user:
  *
- *   image/name/KEY    a record: a reference and the ID it means     KEY: SHA-256 of the reference
  *   image/name/KEY    a record: a reference and its ID              KEY: SHA-256 of the reference
+ *   image/root/ID/    `tree`, the files, and a record `config`      ID: digest of its configuration
  *   image/layer/ID/   `tree`, the files of one layer                ID: its diff id
  *   image/staging/    what is being made; renamed when it is whole
  *
@@ -19,13 +19,14 @@
 struct image_config {
     struct string_list env, entrypoint, command;
     char *workdir; /* NULL: none */
+    char *user;    /* the same; as in "name", "1000", "name:group" */
 };
 void image_config_done(struct image_config *config);
 
 /* 1: open; 0: there is none, and it was not to be made. */
 int image_store_root(bool make, struct user_dir *ret, sbr_error *err) must_check;
 
-/* Fills id, top, env, entrypoint, command, workdir and hold_fd. */
+/* Fills id, top, env, command, workdir, user and hold_fd. */
 int image_store_open(const char *ref, struct image *ret, sbr_error *err) must_check;
 
 /* Which image a reference means.  1: known; 0: not. */

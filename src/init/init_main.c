@@ -30,6 +30,7 @@
 #include "confine/run_dir.h"
 #include "init/collect_trees.h"
 #include "init/factory_loop.h"
+#include "init/guest.h"
 #include "init/kernels.h"
 #include "init/process_tree.h"
 #include "init/program_start.h"
@@ -331,10 +332,10 @@ static void be_factory(struct init *init)
 static void let_go(const struct init *init)
 {
     if (init->in.role == ROLE_SHELL)
-        syscall(SYS_close_range, INIT_STDIN, INIT_LINK, 0);
+        syscall(SYS_close_range, INIT_STDIN, INIT_PUBLISH, 0);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     struct init init = {
         .in = { .control_fd = INIT_CONTROL,
@@ -342,12 +343,14 @@ int main(void)
                 .io_fd = -1,
                 .proc_fd = -1,
                 .tty_fd = -1 },
-        .report = report_open(),
         .go_fd = -1,
     };
     enum report_state state;
     sbr_error err;
 
+    if (argc == 2)
+        guest_enter(argv[1]);
+    init.report = report_open();
     if (!init.report)
         init_exit(1);
     init.in.plan = read_plan(&init);

@@ -56,7 +56,8 @@ int job_new(const sbr_runtime *rt, const sbr_request *req, const struct monitor_
     job->req = req;
     job->loop.epoll_fd = job->loop.timer.fd = -1;
     job->now.lock_fd = job->now.box.init.pidfd = -1;
-    job->warm = (struct warm){ .off = wants_cold(rt) || has_own_policy(req) || req->kernel,
+    job->warm = (struct warm){ .off = wants_cold(rt) || has_own_policy(req) || req->kernel ||
+                                      !request_backend_is_native(req),
                                .fd = -1,
                                .answered = engine_answered };
     job->options =
@@ -108,6 +109,7 @@ void job_free(sbr_job *job)
     free(job->compile_output);
     loop_done(&job->loop);
     scope_close_fd(&job->cancel_fd);
+    publish_listeners_close(&job->listeners);
     for (size_t i = 0; i < N_LAYERS; i++)
         if (job->held[i])
             close(job->held[i] - 1);

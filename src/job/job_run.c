@@ -12,8 +12,27 @@ static void wake(void *context, uint32_t events)
     (void)events;
 }
 
+/* A port that is in use ends the job before anything is compiled. */
+static int listen_for(sbr_job *job, sbr_error *err)
+{
+    const struct publish *published = &job->listeners.published;
+
+    if (!job->req->publish.n || job->req->check || job->listeners.n)
+        return 0;
+    if (publish_listeners_open(&job->listeners, &job->req->publish, err) < 0) {
+        job->failure = *err;
+        job->state = JOB_DONE;
+        return err->code;
+    }
+    for (size_t i = 0; job->on_port && i < published->n; i++)
+        job->on_port(job->on_stage_context, &published->rules[i]);
+    return 0;
+}
+
 int job_run_begin(sbr_job *job, enum job_event event, sbr_error *err)
 {
+    if (listen_for(job, err) < 0)
+        return err->code;
     job_table_handle(job, event);
     if (job->state == JOB_DONE && !job->result) {
         *err = job->failure;

@@ -100,10 +100,11 @@ struct sbr_job {
     struct job_trees *trees; /* NULL: none; see job/job_trees.h */
     char run_dir[REQUEST_MAX_PATH]; /* of the last stage without a private root; empty otherwise */
 
-    struct kept_writer kept;    /* of the program's output; without an id: not kept */
-    sbr_error keep_failure;     /* why it is not; code 0: it did not fail */
-    struct warm warm;           /* the engine, if there is one */
-    struct installer installer; /* until the stage has it */
+    struct kept_writer kept;            /* of the program's output; without an id: not kept */
+    sbr_error keep_failure;             /* why it is not; code 0: it did not fail */
+    struct warm warm;                   /* the engine, if there is one */
+    struct installer installer;         /* until the stage has it */
+    struct publish_listeners listeners; /* of the published ports */
     struct stage_run now;
     sbr_result *done[RESULT_MAX_STAGES];
     size_t n_done;
@@ -120,6 +121,8 @@ struct sbr_job {
     void (*on_queue)(void *context, unsigned int position);
     /* Called for each thing that was refused in a stage, with the same context.  May be NULL. */
     void (*on_denial)(void *context, const struct denial *one);
+    /* Called for each published port, before any stage, with the same context.  May be NULL. */
+    void (*on_port)(void *context, const struct publish_rule *rule);
     struct job_client *client; /* what lib/ keeps with the job; not the job's own */
     bool writes_own;           /* a tool of ours may write to our own directories */
     /* Gets all that the program leaves at /work, in place of changes and outputs.  May be NULL. */

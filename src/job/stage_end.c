@@ -35,6 +35,8 @@ static void note_plan(const sbr_job *job)
     for (size_t i = 0; i < plan->egress.n_rules; i++)
         if (network_add_rule(&result->network, &plan->egress.rules[i], &ignored) < 0)
             break;
+    result->publish = job->listeners.published;
+    publish_process_count(&job->now.box.publish, &result->publish);
     if (result_success(result) || job->cancelled)
         return;
     said = last_words_of(result);

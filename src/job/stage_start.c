@@ -1,6 +1,7 @@
 /* One stage from its plan to a sandbox that the monitor watches. */
 #include <stdio.h>
 
+#include "backend/backend.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "job/job_layers.h"
@@ -28,7 +29,10 @@ static enum job_event start_planned(sbr_job *job, const struct features *feature
     now->asked = true;
     if (!asked && warm_ask(job, &input.in))
         return EV_ASKED;
-    return sandbox_start(&now->box, now->plan, features, err) < 0 ? EV_ERROR : EV_STARTED;
+    return backend_start(job->req->backend, &now->box, now->plan,
+                         &(struct sandbox_means){ features, &job->listeners }, err) < 0
+               ? EV_ERROR
+               : EV_STARTED;
 }
 
 /* Only an attempt shows which overlay a file system takes. */

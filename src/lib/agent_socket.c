@@ -84,9 +84,17 @@ static int save(sbr_job *job, char reply[AGENT_REPLY_SIZE], sbr_error *err)
     return err->code;
 }
 
+static void allow_host(sbr_job *job, const char *text, char reply[AGENT_REPLY_SIZE], sbr_error *err)
+{
+    struct host_rule rule;
+
+    if (host_rule_parse(text, &rule, err) == 0 && runner_allow(job, &rule, err) == 0)
+        snprintf(reply, AGENT_REPLY_SIZE, "%s", rule.text);
+}
+
 static void obey(sbr_job *job, const char *order, char reply[AGENT_REPLY_SIZE])
 {
-    static const char applied[] = "applied ";
+    static const char applied[] = "applied ", allow[] = AGENT_ALLOW;
     sbr_error err = { 0 };
 
     reply[0] = '\0';
@@ -94,6 +102,8 @@ static void obey(sbr_job *job, const char *order, char reply[AGENT_REPLY_SIZE])
         (void)save(job, reply, &err);
     else if (!strncmp(order, applied, sizeof(applied) - 1))
         (void)!runner_applied(job, order + sizeof(applied) - 1, NULL, 0, &err);
+    else if (!strncmp(order, allow, sizeof(allow) - 1))
+        allow_host(job, order + sizeof(allow) - 1, reply, &err);
     else
         err_set(&err, SBR_E_INVALID, "agent", "there is no such order");
     if (err.code < 0)
@@ -116,7 +126,7 @@ void agent_socket_serve(int fd, sbr_job *job)
 
     while ((taken = accept4(fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
         scoped_fd int client = taken;
-        char order[64], reply[AGENT_REPLY_SIZE];
+        char order[AGENT_REPLY_SIZE], reply[AGENT_REPLY_SIZE];
         struct peer_home home;
 
         peer_look_home(&home);

@@ -14,8 +14,9 @@ void agent_socket_serve(int fd, sbr_job *job);
 void agent_socket_remove(void);
 
 #define AGENT_REPLY_SIZE 512
+#define AGENT_ALLOW "allow "
 /* Asks the only agent that runs, or the one of this process id: "save", whose reply is an id or
- * empty, or "applied ID". */
+ * empty, "applied ID", or AGENT_ALLOW and a host, whose reply is the rule. */
 int agent_socket_ask(const char *pid, const char *order, char reply[AGENT_REPLY_SIZE],
                      sbr_error *err) must_check;
 

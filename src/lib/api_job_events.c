@@ -39,6 +39,17 @@ static void was_denied(void *context, const struct denial *one)
     job_client_report(context, &event);
 }
 
+static void port_opened(void *context, const struct publish_rule *rule)
+{
+    char target[PUBLISH_TEXT_SIZE];
+    sbr_event event = { .type = SBR_EVENT_PORT,
+                        .target = publish_text(rule, target),
+                        .port = rule->port,
+                        .inside_port = rule->inside };
+
+    job_client_report(context, &event);
+}
+
 int sbr_job_on_event(sbr_job *job, sbr_event_fn *fn, void *context)
 {
     if (!job_client_is_new(job))
@@ -49,6 +60,7 @@ int sbr_job_on_event(sbr_job *job, sbr_event_fn *fn, void *context)
     job->on_copy = tree_copied;
     job->on_queue = engine_queues;
     job->on_denial = was_denied;
+    job->on_port = port_opened;
     job->on_stage_context = job;
     return 0;
 }

@@ -215,9 +215,14 @@ int sbr_request_set_workdir(sbr_request *req, const char *dir)
     return set_by(req, dir, request_set_workdir, "the work directory");
 }
 
+int sbr_request_set_backend(sbr_request *req, const char *name)
+{
+    return set_by(req, name, request_set_backend, "the backend");
+}
+
 int sbr_request_set_image(sbr_request *req, const char *ref)
 {
-    return set_by(req, ref, request_set_image, "the work refectory");
+    return set_by(req, ref, request_set_image, "the name of an image");
 }
 
 int sbr_request_add_compile_arg(sbr_request *req, const char *arg)
@@ -263,6 +268,11 @@ int sbr_request_set_network(sbr_request *req, const char *mode)
 int sbr_request_allow_host(sbr_request *req, const char *rule)
 {
     return set_by(req, rule, request_allow_host, "the host");
+}
+
+int sbr_request_publish(sbr_request *req, const char *port)
+{
+    return set_by(req, port, request_publish, "the published port");
 }
 
 int sbr_request_allow_dns(sbr_request *req, int allow)
@@ -322,6 +332,14 @@ int sbr_request_set_changes(sbr_request *req, unsigned int flags)
                        "the flags 0x%x have bits that enum sbr_changes_flag does not", flags);
     req->diff = flags & SBR_CHANGES_DIFF;
     req->keep = flags & SBR_CHANGES_KEEP;
+    return 0;
+}
+
+int sbr_request_set_read_only(sbr_request *req, int read_only)
+{
+    if (!req)
+        return SBR_E_INVALID;
+    req->read_only = read_only;
     return 0;
 }
 

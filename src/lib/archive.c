@@ -1,3 +1,5 @@
+/* lint-ok: length: packing and unpacking share the table of packers and the reader of what tar said
+ */
 #include "lib/archive.h"
 
 #include <errno.h>
@@ -396,8 +398,28 @@ static int show_tree(sbr_request *req, const char *tree, const char *target, sbr
     return tool_job_add_volume(req, tree, target, own_name ? VOLUME_RO : VOLUME_COW, err);
 }
 
-static int pack_request(const struct archive_target *to, const char *tree, const char *target,
-                        sbr_request **ret, sbr_error *err)
+/* What is packed: the tree, and the names in its top directory. */
+struct content {
+    const char *tree;
+    struct buf names;
+    const struct archive_tree *plain; /* NULL: a workspace */
+};
+
+/* The options that make the archive of a plain tree depend on nothing but its content. */
+static int add_plain(sbr_request *req, const struct archive_tree *plain, const char *target,
+                     sbr_error *err)
+{
+    char time[48];
+
+    snprintf(time, sizeof(time), "--mtime=@%lld", (long long)plain->newest);
+    if (request_add_arg(req, "--mode=u=rwX,go=rX,a-s,o-t", err) < 0 ||
+        request_add_arg(req, "--clamp-mtime", err) < 0 || request_add_arg(req, time, err) < 0)
+        return err->code;
+    return tool_job_add_volume(req, plain->path, target, VOLUME_RO, err);
+}
+
+static int pack_request(const struct content *content, const struct archive_target *to,
+                        const char *target, sbr_request **ret, sbr_error *err)
 {
     /* By default extension headers have a process id in their names, and times of access. */
     static const char *const words[] = {
@@ -405,19 +427,18 @@ static int pack_request(const struct archive_target *to, const char *tree, const
         "--create",
         "--file=-",
         "--format=pax",
-        "--sparse",
-        "--sparse-version=0.0",
         "--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime",
         "--sort=name",
         "--owner=0",
         "--group=0",
         "--numeric-owner",
-        "--mode=ug-s,o-t",
         "--hard-dereference",
         "--null",
         "--verbatim-files-from",
         NULL
     };
+    static const char *const of_workspace[] = { "--sparse", "--sparse-version=0.0",
+                                                "--mode=ug-s,o-t", NULL };
     const struct packer *packer = packer_of_name(to->name);
     char directory[STATE_PATH_SIZE + 16];
 
@@ -427,7 +448,12 @@ static int pack_request(const struct archive_target *to, const char *tree, const
         (packer && request_add_arg(*ret, packer->option, err) < 0) || !*ret)
         return err->code;
     (*ret)->limits.value[SBR_OUTPUT_BYTES] = LIMIT_NONE; /* the archive itself */
-    return show_tree(*ret, tree, target, err);
+    if (content->plain)
+        return add_plain(*ret, content->plain, target, err);
+    for (size_t i = 0; of_workspace[i]; i++)
+        if (request_add_arg(*ret, of_workspace[i], err) < 0)
+            return err->code;
+    return show_tree(*ret, content->tree, target, err);
 }
 
 static int judge_export(const sbr_result *result, const struct forward *out, sbr_error *err)
@@ -443,12 +469,6 @@ static int judge_export(const sbr_result *result, const struct forward *out, sbr
     return judge(result, &said, err);
 }
 
-/* What is packed: the tree, and the names in its top directory. */
-struct content {
-    const char *tree;
-    struct buf names;
-};
-
 static int pack(const sbr_runtime *rt, const struct content *content, const char *target,
                 const struct archive_target *to, sbr_error *err)
 {
@@ -460,7 +480,7 @@ static int pack(const sbr_runtime *rt, const struct content *content, const char
                                          .stdin_fd = -1 } };
     sbr_request *req = NULL;
     sbr_result *result = NULL;
-    int r = pack_request(to, content->tree, target, &req, err);
+    int r = pack_request(content, to, target, &req, err);
 
     forward_init(&out, to->fd);
     if (r == 0)
@@ -470,6 +490,22 @@ static int pack(const sbr_runtime *rt, const struct content *content, const char
     forward_done(&out);
     result_free(result);
     request_free(req);
+    return r;
+}
+
+int archive_pack(const sbr_runtime *rt, const struct archive_tree *tree,
+                 const struct archive_target *to, sbr_error *err)
+{
+    struct content content = { .tree = tree->path, .plain = tree };
+    int r;
+
+    if (check_packer(packer_of_name(to->name), "export", err) < 0)
+        return err->code;
+    buf_init(&content.names, SIZE_MAX / 2);
+    r = list_top(tree->fd, &content.names, err);
+    if (r == 0)
+        r = pack(rt, &content, INSIDE_TREE, to, err);
+    buf_done(&content.names);
     return r;
 }
 

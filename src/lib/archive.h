@@ -17,6 +17,16 @@ struct archive_target {
 int archive_export(const sbr_runtime *rt, const char *workspace, const struct archive_target *to,
                    sbr_error *err) must_check;
 
+/* A tree of ours whose files all may read, for an archive that depends on nothing else: modes are
+ * made plain, and later times become `newest`. */
+struct archive_tree {
+    const char *path;
+    int fd;
+    int64_t newest;
+};
+int archive_pack(const sbr_runtime *rt, const struct archive_tree *tree,
+                 const struct archive_target *to, sbr_error *err) must_check;
+
 /* Entries that a workspace does not hold: devices, pipes. */
 struct archive_left_out {
     uint64_t n;

@@ -141,7 +141,7 @@ static void put_denial(struct jsonw *j, const sbr_event *event)
 static const char *const type_names[] = {
     [SBR_EVENT_STAGE] = "stage",       [SBR_EVENT_QUEUE] = "queue",
     [SBR_EVENT_PROGRESS] = "progress", [SBR_EVENT_DENIAL] = "denial",
-    [SBR_EVENT_METRICS] = "metrics",
+    [SBR_EVENT_METRICS] = "metrics",   [SBR_EVENT_PORT] = "port",
 };
 
 void event_lines_event(struct event_lines *lines, const sbr_event *event, struct buf *out)
@@ -161,6 +161,11 @@ void event_lines_event(struct event_lines *lines, const sbr_event *event, struct
     }
     if (event->type == SBR_EVENT_DENIAL)
         put_denial(&j, event);
+    if (event->type == SBR_EVENT_PORT) {
+        jsonw_text(&j, "address", event->target);
+        jsonw_number(&j, "port", event->port);
+        jsonw_number(&j, "inside", event->inside_port);
+    }
     if (event->type == SBR_EVENT_METRICS)
         put_metrics(&j, event->metrics);
     end_line(&j, out);

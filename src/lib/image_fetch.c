@@ -177,10 +177,13 @@ static int add_source(const struct image_pull *pull, const struct image_ref *ref
     static const char *const plain[] = { "--src-tls-verify=false", NULL };
     scoped_free char *source = NULL;
 
-    if (ref->transport == IMAGE_ARCHIVE) {
+    if (ref->transport != IMAGE_REGISTRY) {
         if (tool_job_add_volume(req, ref->name, "/in", VOLUME_RO, err) < 0)
             return err->code;
-        return request_add_arg(req, "docker-archive:/in", err);
+        return request_add_arg(req,
+                               ref->transport == IMAGE_ARCHIVE ? "docker-archive:/in"
+                                                               : "oci-archive:/in",
+                               err);
     }
     source = text_format("docker://%s", ref->name);
     if (!source)

@@ -12,13 +12,11 @@
 #include <unistd.h>
 
 #include "base/scope.h"
-#include "base/staging_dir.h"
-#include "base/text.h"
-#include "base/tree_remove.h"
 #include "image/image_manifest.h"
 #include "image/image_merge.h"
 #include "lib/archive.h"
 #include "lib/image_fetch.h"
+#include "lib/image_making.h"
 #include "lib/image_unpack.h"
 #include "lib/tool_job.h"
 
@@ -39,56 +37,6 @@ static void tell(const struct image_pull *pull, const char *fmt, ...)
     va_end(args);
     if (pull->progress)
         pull->progress(pull->context, line);
-}
-
-/* A tree that is being made: removed unless it was put in its place. */
-struct making {
-    const struct user_dir *root;
-    int staging_fd; /* of the folder of all */
-    int lock_fd, tree_fd;
-    char id[ENCODING_ID_SIZE];
-};
-
-static void making_done(struct making *m)
-{
-    if (m->lock_fd >= 0 && m->id[0])
-        (void)tree_remove(m->staging_fd, m->id);
-    scope_close_fd(&m->tree_fd);
-    scope_close_fd(&m->lock_fd);
-    scope_close_fd(&m->staging_fd);
-}
-
-static int making_begin(const struct user_dir *root, struct making *ret, sbr_error *err)
-{
-    *ret = (struct making){ .root = root, .lock_fd = -1, .tree_fd = -1 };
-    ret->staging_fd = openat(root->fd, "staging", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (ret->staging_fd >= 0) {
-        staging_dir_sweep(ret->staging_fd);
-        ret->lock_fd = staging_dir_make(ret->staging_fd, ret->id);
-    }
-    if (ret->lock_fd >= 0 && mkdirat(ret->lock_fd, "tree", 0755) == 0)
-        ret->tree_fd = openat(ret->lock_fd, "tree", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (ret->tree_fd < 0 || fchmod(ret->tree_fd, 0755) < 0) {
-        err_set_errno(err, "image", "cannot write to '%.200s'", root->path);
-        making_done(ret);
-        return err->code;
-    }
-    return 0;
-}
-
-/* What another process put there first is the same. */
-static int making_place(struct making *m, const char *folder, const char *id, sbr_error *err)
-{
-    char path[SHA256_HEX_SIZE + 16];
-
-    snprintf(path, sizeof(path), "%s/%s", folder, id);
-    if (renameat(m->staging_fd, m->id, m->root->fd, path) == 0) {
-        m->id[0] = '\0';
-        return 0;
-    }
-    return errno == EEXIST || errno == ENOTEMPTY
-               ? 0
-               : err_set_errno(err, "image", "cannot put the image in its place");
 }
 
 static bool is_there(const struct user_dir *root, const char *folder, const char *id)
@@ -126,8 +74,8 @@ static int check_diff(const sbr_runtime *rt, int fd, const char *diff_id, sbr_er
     return 0;
 }
 
-static int unpack_in_memory(const struct image_pull *pull, const struct making *making, int fd,
-                            const struct image_layer *layer, sbr_error *err)
+static int unpack_in_memory(const struct image_pull *pull, const struct image_making *making,
+                            int fd, const struct image_layer *layer, sbr_error *err)
 {
     struct archive_source source = { .fd = fd,
                                      .quota = room_for(layer->size),
@@ -140,21 +88,17 @@ static int unpack_in_memory(const struct image_pull *pull, const struct making *
     return archive_unpack(pull->rt, making->tree_fd, &source, NULL, err);
 }
 
-static int unpack_layer(const struct image_pull *pull, const struct making *making, int fd,
+static int unpack_layer(const struct image_pull *pull, const struct image_making *making, int fd,
                         const struct image_layer *layer, sbr_error *err)
 {
     struct image_unpack unpack = { .rt = pull->rt,
                                    .fd = fd,
                                    .size = layer->size,
                                    .diff_id = layer->diff_id,
+                                   .dir = making->tree,
                                    .dir_fd = making->tree_fd };
-    scoped_free char *dir = text_format("%s/staging/%s/tree", making->root->path, making->id);
-    int r;
+    int r = image_unpack(&unpack, err);
 
-    if (!dir)
-        return err_set_oom(err, "image");
-    unpack.dir = dir;
-    r = image_unpack(&unpack, err);
     return r == SBR_E_UNSUPPORTED ? unpack_in_memory(pull, making, fd, layer, err) : r;
 }
 
@@ -162,16 +106,16 @@ static int make_layer(const struct image_pull *pull, int layout_fd, const struct
                       const struct image_layer *layer, sbr_error *err)
 {
     scoped_fd int fd = -1;
-    struct making making;
+    struct image_making making;
     int r;
 
-    if (making_begin(root, &making, err) < 0)
+    if (image_making_begin(root, &making, err) < 0)
         return err->code;
     fd = image_manifest_blob(layout_fd, layer->digest, err);
     r = fd < 0 ? err->code : unpack_layer(pull, &making, fd, layer, err);
     if (r == 0)
-        r = making_place(&making, "layer", layer->diff_id, err);
-    making_done(&making);
+        r = image_making_place(&making, "layer", layer->diff_id, err);
+    image_making_done(&making);
     return r;
 }
 
@@ -193,25 +137,25 @@ static int lay(const struct user_dir *root, const char *diff_id, int tree_fd, sb
 static int make_root(const struct user_dir *root, const struct image_manifest *manifest,
                      sbr_error *err)
 {
-    struct making making;
+    struct image_making making;
     int r = 0;
 
     if (is_there(root, "root", manifest->config_digest))
         return 0;
-    if (making_begin(root, &making, err) < 0)
+    if (image_making_begin(root, &making, err) < 0)
         return err->code;
     for (size_t i = 0; r == 0 && i < manifest->n_layers; i++)
         r = lay(root, manifest->layers[i].diff_id, making.tree_fd, err);
     if (r == 0)
         r = image_store_write_config(making.lock_fd, &manifest->config, err);
     if (r == 0)
-        r = making_place(&making, "root", manifest->config_digest, err);
-    making_done(&making);
+        r = image_making_place(&making, "root", manifest->config_digest, err);
+    image_making_done(&making);
     return r;
 }
 
-static int take_layout(const struct image_pull *pull, int layout_fd, const char *tag, char id[65],
-                       sbr_error *err)
+int image_pull_layout(const struct image_pull *pull, int layout_fd, const char *tag, char id[65],
+                      sbr_error *err)
 {
     scoped_user_dir struct user_dir root = { .fd = -1 };
     struct image_manifest manifest;
@@ -251,8 +195,8 @@ int image_pull(const struct image_pull *pull, const char *ref, char id[65], sbr_
     tell(pull, "fetching %s", parsed.name);
     r = image_fetch_begin(pull, &parsed, &fetch, err);
     if (r == 0)
-        r = take_layout(pull, fetch.dir_fd, parsed.transport == IMAGE_OCI ? parsed.tag : "", id,
-                        err);
+        r = image_pull_layout(pull, fetch.dir_fd, parsed.transport == IMAGE_OCI ? parsed.tag : "",
+                              id, err);
     if (r == 0)
         r = image_store_name(&parsed, id, err);
     image_fetch_done(&fetch);

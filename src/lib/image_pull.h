@@ -19,4 +19,7 @@ struct image_pull {
 /* Whether it was there before does not matter: the name means what the registry has now. */
 int image_pull(const struct image_pull *pull, const char *ref, char id[65], sbr_error *err)
     must_check;
+/* The same for a layout that is here, which gets no name. */
+int image_pull_layout(const struct image_pull *pull, int layout_fd, const char *tag, char id[65],
+                      sbr_error *err) must_check;
 #endif

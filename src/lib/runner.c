@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 
+#include "backend/backend.h"
 #include "job/job_types.h"
 #include "job/own_places.h"
 #include "lib/job_client.h"
@@ -36,6 +37,11 @@ int runner_open(enum runner_use use, bool cold, sbr_runtime **ret, sbr_error *er
         rt->pool = engine_connections_new(); /* without memory for it every job connects anew */
     *ret = rt;
     return 0;
+}
+
+const char *const *runner_backends(void)
+{
+    return backend_order;
 }
 
 const struct features *runner_features(const sbr_runtime *rt)
@@ -146,6 +152,11 @@ bool runner_look_at_tty(sbr_job *job, struct tty_state *ret)
     const struct monitor *monitor = job_monitor(job);
 
     return monitor && monitor_look_at_tty(monitor, ret);
+}
+
+bool runner_output_is_idle(const sbr_job *job)
+{
+    return forward_is_idle(&job->client->out) && forward_is_idle(&job->client->err);
 }
 
 static bool is_in_line(const struct forward *forward)

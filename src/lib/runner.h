@@ -29,6 +29,8 @@ int runner_open(enum runner_use use, bool cold, sbr_runtime **ret, sbr_error *er
 /* The same for a runtime that is a part of something else. */
 void runner_probe(sbr_runtime *rt, enum runner_use use);
 /* What this machine offers; borrowed. */
+/* Backends that this program knows by name, strongest first; NULL at the end. */
+const char *const *runner_backends(void);
 const struct features *runner_features(const sbr_runtime *rt);
 
 /* What only our own clients set, as the functions of sandboxrun.h do: after sbr_job_start and
@@ -71,6 +73,8 @@ void runner_resize(sbr_job *job, unsigned int rows, unsigned int columns);
 void runner_hold_stdin(sbr_job *job, bool held);
 /* False while there is no terminal. */
 bool runner_look_at_tty(sbr_job *job, struct tty_state *ret);
+/* True when no output that was taken from the program still waits for its reader. */
+bool runner_output_is_idle(const sbr_job *job);
 /* After the end: true when the last byte that was passed on to stderr, or with `out` also to
  * stdout, ended no line. */
 bool runner_is_in_line(const sbr_job *job, bool out);
@@ -120,6 +124,8 @@ int runner_applied(sbr_job *job, const char *id, const char *const *paths, size_
 /* Lets the program reach this, too.  Refused where the sandbox was made without a way for it; the
  * error says what to do. */
 int runner_allow(sbr_job *job, const struct host_rule *rule, sbr_error *err) must_check;
+/* What the way out has refused since the call that returned `from`, at first 0. */
+uint32_t runner_refusals(sbr_job *job, uint32_t from, struct denials *to);
 /* What the program may reach by its plan; borrowed.  NULL: it does not run. */
 const struct network *runner_network(sbr_job *job);
 /* Which file the kernel was started from; another number once that file is another one. */
@@ -128,6 +134,8 @@ uint64_t runner_tool_identity(sbr_job *job);
  */
 const char *runner_dependencies(const sbr_job *job);
 /* What every result of the run has: language, policy, network, isolation, startup. */
+/* The published ports that listen. */
+const struct publish *runner_ports(const sbr_job *job);
 void runner_describe(sbr_job *job, sbr_result *ret);
 
 /* The plan of the program's own stage; nothing is started.  The caller frees it before it closes

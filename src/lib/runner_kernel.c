@@ -9,6 +9,7 @@
 #include "job/warm_blueprint.h"
 #include "lib/job_client.h"
 #include "lib/runner.h"
+#include "monitor/egress_report.h"
 #include "plan/filter_eval.h"
 #include "wire/control.h"
 
@@ -205,15 +206,24 @@ int runner_allow(sbr_job *job, const struct host_rule *rule, sbr_error *err)
     const char *reason;
 
     if (!monitor || monitor->state == DONE)
-        return err_set(err, SBR_E_BUSY, "session", "the kernel does not run");
+        return err_set(err, SBR_E_BUSY, "network", "no program runs");
     reason = no_way(monitor->plan,
                     monitor->box->egress.page ? monitor->box->egress.page->way : WAY_TPROXY, rule);
     if (reason)
-        return err_set(err, SBR_E_UNSUPPORTED, "session",
-                       "%s, so a living session cannot be given %.200s; make one with `session "
-                       "create --allow-host %.200s`",
+        return err_set(err, SBR_E_UNSUPPORTED, "network",
+                       "%s, so it cannot be given %.200s while it runs; start it with --allow-host "
+                       "%.200s",
                        reason, rule->text, rule->text);
     return egress_allow(&monitor->box->egress, rule, err);
+}
+
+uint32_t runner_refusals(sbr_job *job, uint32_t from, struct denials *to)
+{
+    const struct monitor *monitor = job_client_running(job);
+
+    return monitor && monitor->state != DONE
+               ? egress_report_refusals(&monitor->box->egress, from, to)
+               : from;
 }
 
 const struct network *runner_network(sbr_job *job)
@@ -221,6 +231,11 @@ const struct network *runner_network(sbr_job *job)
     const struct monitor *monitor = job_client_running(job);
 
     return monitor ? &monitor->plan->egress : NULL;
+}
+
+const struct publish *runner_ports(const sbr_job *job)
+{
+    return &job->listeners.published;
 }
 
 uint64_t runner_tool_identity(sbr_job *job)
@@ -247,6 +262,8 @@ void runner_describe(sbr_job *job, sbr_result *ret)
     for (size_t i = 0; i < plan->egress.n_rules; i++)
         if (network_add_rule(&ret->network, &plan->egress.rules[i], &ignored) < 0)
             break;
+    ret->publish = job->listeners.published;
+    publish_process_count(&job->now.box.publish, &ret->publish);
     ret->startup = job->now.startup ? job->now.startup : "cold";
     if (!job->skips_version)
         job_outcome_name_tool(job, ret);

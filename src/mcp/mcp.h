@@ -52,6 +52,11 @@ int mcp_server_new(const struct mcp_settings *settings, struct mcp_server **ret,
 /* Ends the sessions that its tools have made.  No call may run any more. */
 void mcp_server_free(struct mcp_server *server);
 
+/* The `i`-th argument of a tool that a header of HTTP repeats (x-mcp-header in its schema): the
+ * argument, and what stands behind "Mcp-Param-".  False: there are no more. */
+bool mcp_server_header(const struct mcp_server *server, const char *tool, size_t i,
+                       const char **ret_argument, const char **ret_header);
+
 /* Sends one message: JSON without a newline.  `context` is that of the message that is handled.
  * May be called by several threads at once. */
 typedef void mcp_send(void *context, enum mcp_kind kind, const char *text, size_t len);

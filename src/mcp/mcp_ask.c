@@ -1,5 +1,6 @@
 /* Asking the person: by a request of ours where the client has a connection, by a result that the
  * client sends back with an answer where each message stands alone. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,8 @@
 
 #define KEY "apply" /* of the question among those that a result has, and of the person's answer */
 #define PATIENCE_S 600
-#define STATE_SIZE (24 + 2 * SHA256_SIZE)
+#define HEAD_SIZE 40 /* of a state: two numbers */
+#define STATE_SIZE (HEAD_SIZE + 2 + 2 * SHA256_SIZE)
 #define BLOCK 64 /* of SHA-256 */
 
 /* What the client asks the person; the answer has "apply". */
@@ -104,61 +106,166 @@ static void sign(const unsigned char key[SHA256_SIZE], const char *const *texts,
         snprintf(ret + 2 * i, 3, "%02x", sum[i]);
 }
 
-/* TIME.SIGNATURE of this question, these arguments and this time. */
-static bool write_state(struct mcp_call *call, const char *question, uint64_t until_s,
-                        char ret[STATE_SIZE])
+/* TIME.ROUND.SIGNATURE of these requests, these arguments, this round and this time. */
+static bool write_state(struct mcp_call *call, const json_t *requests, unsigned int round,
+                        uint64_t until_s, char ret[STATE_SIZE])
 {
     scoped_free char *arguments = json_dumps(call->arguments, JSON_COMPACT | JSON_SORT_KEYS);
-    char signature[2 * SHA256_SIZE + 1], time[24];
+    scoped_free char *asked = json_dumps(requests, JSON_COMPACT | JSON_SORT_KEYS);
+    char signature[2 * SHA256_SIZE + 1], head[HEAD_SIZE];
 
-    if (!arguments)
+    if (!arguments || !asked)
         return false;
-    snprintf(time, sizeof(time), "%llu", (unsigned long long)until_s);
-    sign(call->peer->server->key, (const char *const[]){ time, question, arguments }, 3, signature);
-    snprintf(ret, STATE_SIZE, "%.20s.%s", time, signature);
+    snprintf(head, sizeof(head), "%" PRIu64 ".%u", until_s, round);
+    sign(call->peer->server->key, (const char *const[]){ head, asked, arguments }, 3, signature);
+    snprintf(ret, STATE_SIZE, "%s.%s", head, signature);
     return true;
 }
 
-static bool is_our_state(struct mcp_call *call, const char *question)
+/* The two numbers that a state begins with, of which nothing is known yet. */
+static bool read_head(const struct mcp_call *call, uint64_t *ret_until, unsigned int *ret_round)
+{
+    const char *given = mcp_text(call->params, "requestState");
+    uint64_t round = 0;
+    char head[HEAD_SIZE], *dot;
+
+    if (!given)
+        return false;
+    snprintf(head, sizeof(head), "%s", given);
+    dot = strchr(head, '.');
+    if (!dot)
+        return false;
+    *dot++ = '\0';
+    dot[strcspn(dot, ".")] = '\0';
+    if (text_parse_count(head, ret_until) != TEXT_OK || text_parse_count(dot, &round) != TEXT_OK ||
+        round >= MCP_ROUNDS)
+        return false;
+    *ret_round = (unsigned int)round;
+    return true;
+}
+
+unsigned int mcp_ask_round(const struct mcp_call *call)
+{
+    unsigned int round = 0;
+    uint64_t until;
+
+    return read_head(call, &until, &round) ? round : 0;
+}
+
+static bool is_our_state(struct mcp_call *call, const json_t *requests, unsigned int round)
 {
     const char *given = mcp_text(call->params, "requestState");
     uint64_t now = clock_read_us(CLOCK_REALTIME) / 1000000, until = 0;
-    char state[STATE_SIZE], digits[24];
+    unsigned int given_round;
     unsigned char differs = 0;
+    char state[STATE_SIZE];
 
-    if (!given || strcspn(given, ".") >= sizeof(digits))
-        return false;
-    snprintf(digits, sizeof(digits), "%.*s", (int)strcspn(given, "."), given);
-    if (text_parse_count(digits, &until) != TEXT_OK || until < now ||
-        !write_state(call, question, until, state) || strlen(given) != strlen(state))
+    if (!read_head(call, &until, &given_round) || given_round != round || until < now ||
+        !write_state(call, requests, round, until, state) || strlen(given) != strlen(state))
         return false;
     for (size_t i = 0; state[i]; i++) /* in the same time whatever differs */
         differs |= (unsigned char)(state[i] ^ given[i]);
     return !differs;
 }
 
-/* The client asks, and sends the call once more with the answer. */
-static bool ask_stateless(struct mcp_call *call, const char *question)
+static bool answers_all(const json_t *answers, json_t *requests)
+{
+    const char *key;
+    json_t *unused;
+
+    json_object_foreach(requests, key, unused)
+        if (!json_is_object(json_object_get(answers, key)))
+            return false;
+    return true;
+}
+
+/* The client asks, and sends the call once more with the answers. */
+static json_t *ask_stateless(struct mcp_call *call, json_t *requests, unsigned int round)
 {
     json_t *answers = json_object_get(call->params, "inputResponses");
     uint64_t until = clock_read_us(CLOCK_REALTIME) / 1000000 + PATIENCE_S;
+    bool of_this_round =
+        json_object_get(call->params, "requestState") && mcp_ask_round(call) >= round;
     char state[STATE_SIZE];
 
-    if (answers && is_our_state(call, question))
-        return decide(call, json_object_get(answers, KEY));
-    if (!write_state(call, question, until, state)) {
-        mcp_call_fail(call, "no_memory: out of memory");
-        return false;
+    if (of_this_round && !is_our_state(call, requests, round)) {
+        call->fault = MCP_INVALID_PARAMS;
+        call->why = "requestState is not what this server gave for this call, or its time is "
+                    "over; send the call without it";
+        return NULL;
     }
-    call->whole = json_pack("{s:s, s:{s:{s:s, s:o}}, s:s}", "resultType", "input_required",
-                            "inputRequests", KEY, "method", "elicitation/create", "params",
-                            form(question), "requestState", state);
-    return false;
+    if (of_this_round && answers_all(answers, requests))
+        return json_incref(answers);
+    if (!write_state(call, requests, round, until, state))
+        mcp_call_fail(call, "no_memory: out of memory");
+    else
+        call->whole = json_pack("{s:s, s:O, s:s}", "resultType", "input_required", "inputRequests",
+                                requests, "requestState", state);
+    return NULL;
+}
+
+static json_t *ask_connected(struct mcp_call *call, json_t *requests)
+{
+    json_t *answers = json_object(), *request, *answer;
+    const char *key;
+
+    json_object_foreach(requests, key, request) {
+        answer = mcp_ask_client(call, mcp_text(request, "method"),
+                                json_deep_copy(json_object_get(request, "params")));
+        json_object_set_new(answers, key, answer ? answer : json_null());
+    }
+    return answers;
+}
+
+/* What a client must be able to do for each request. */
+static const char *const needs[][2] = { { "elicitation/create", "elicitation" },
+                                        { "sampling/createMessage", "sampling" },
+                                        { "roots/list", "roots" } };
+
+static const char *need_of(const json_t *request)
+{
+    for (size_t i = 0; i < ARRAY_LEN(needs); i++)
+        if (!strcmp(needs[i][0], mcp_text(request, "method")))
+            return needs[i][1];
+    return "";
+}
+
+void mcp_ask_lacks(struct mcp_call *call, const char *capability)
+{
+    if (!call->era.stateless) {
+        mcp_call_fail(call, "unsupported: this client has no %s", capability);
+        return;
+    }
+    call->fault = MCP_NO_CAPABILITY;
+    call->why = "the client did not say that it can do what this call needs";
+    call->fault_data = json_pack("{s:{s:{}}}", "requiredCapabilities", capability);
+}
+
+json_t *mcp_ask_inputs(struct mcp_call *call, json_t *requests, unsigned int round)
+{
+    json_t *possible = json_object(), *request, *answers;
+    const char *key, *missing = "";
+
+    json_object_foreach(requests, key, request) {
+        if (json_object_get(call->era.capabilities, need_of(request)))
+            json_object_set(possible, key, request);
+        else
+            missing = need_of(request);
+    }
+    if (!json_object_size(possible)) {
+        mcp_ask_lacks(call, missing);
+        answers = NULL;
+    } else {
+        answers = call->era.stateless ? ask_stateless(call, possible, round)
+                                      : ask_connected(call, possible);
+    }
+    json_decref(possible);
+    return answers;
 }
 
 bool mcp_ask_person(struct mcp_call *call, const char *question)
 {
-    json_t *answer;
+    json_t *requests, *answers;
     bool agreed;
 
     if (!json_object_get(call->era.capabilities, "elicitation")) {
@@ -168,10 +275,11 @@ bool mcp_ask_person(struct mcp_call *call, const char *question)
                       mcp_text(call->arguments, "changes_id"));
         return false;
     }
-    if (call->era.stateless)
-        return ask_stateless(call, question);
-    answer = mcp_ask_client(call, "elicitation/create", form(question));
-    agreed = decide(call, answer);
-    json_decref(answer);
+    requests =
+        json_pack("{s:{s:s, s:o}}", KEY, "method", "elicitation/create", "params", form(question));
+    answers = mcp_ask_inputs(call, requests, 0);
+    json_decref(requests);
+    agreed = answers && decide(call, json_object_get(answers, KEY));
+    json_decref(answers);
     return agreed;
 }

@@ -29,7 +29,8 @@ int mcp_log_level_from_name(const char *name);
 
 struct mcp_server {
     struct mcp_settings settings;
-    json_t *tools; /* as tools/list returns them; not changed after the start */
+    json_t *tools;    /* as tools/list returns them; not changed after the start */
+    json_t *examples; /* see mcp_examples.h; NULL: none */
     struct mcp_store store;
     unsigned char key[SHA256_SIZE]; /* of what clients keep for us */
     pthread_mutex_t lock;
@@ -71,6 +72,7 @@ struct mcp_call {
     bool cancelled;
     sbr_job *job;         /* runs now; NULL: none */
     sbr_session *session; /* executes a cell now; NULL: none */
+    sbr_job *spent; /* it has ended; freed when the answer is sent, because that removes files */
     /* Progress. */
     uint64_t steps, sent_us;
     char line[200]; /* the newest line of output, visible */
@@ -79,7 +81,10 @@ struct mcp_call {
     json_t *structured; /* NULL: none */
     bool is_error;
     size_t image_bytes;
-    json_t *whole; /* a result of another kind, in place of the three; NULL: not */
+    enum mcp_code fault; /* in place of a result; MCP_OK: none */
+    const char *why;
+    json_t *fault_data; /* NULL: none */
+    json_t *whole;      /* a result of another kind, in place of the three; NULL: not */
 };
 
 typedef void mcp_tool_fn(struct mcp_call *call);
@@ -125,6 +130,16 @@ int mcp_peer_log_level(struct mcp_peer *peer, const struct mcp_era *era);
 /* A request to the client, which has a connection; takes `params` over.  Its result, which is the
  * caller's; NULL: none came. */
 json_t *mcp_ask_client(struct mcp_call *call, const char *method, json_t *params);
+/* The same for several requests at once, {KEY: {"method", "params"}}, those that the client can
+ * answer: their results by key, which are the caller's.  NULL: the call has its result, or a fault;
+ * where each message stands alone the client sends the call once more with the answers.  A call
+ * that asks again after them counts rounds, from 0 on. */
+json_t *mcp_ask_inputs(struct mcp_call *call, json_t *requests, unsigned int round);
+#define MCP_ROUNDS 16
+/* The round whose answers the call brings, as it says; mcp_ask_inputs checks that. */
+unsigned int mcp_ask_round(const struct mcp_call *call);
+/* The call needs what the client cannot do. */
+void mcp_ask_lacks(struct mcp_call *call, const char *capability);
 /* True: the person agreed.  False: the call has its result. */
 bool mcp_ask_person(struct mcp_call *call, const char *question);
 
@@ -167,7 +182,9 @@ void mcp_session_close_all(struct mcp_server *server);
 
 /* mcp_resources.c */
 json_t *mcp_resources_list(struct mcp_server *server);
-json_t *mcp_resources_templates(void);
+json_t *mcp_resources_templates(const struct mcp_server *server);
+/* Ids of runs that begin with this text. */
+json_t *mcp_resources_complete(struct mcp_server *server, const char *begin);
 json_t *mcp_resources_read(struct mcp_server *server, const char *uri, sbr_error *err);
 
 /* The tools. */

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base/scope.h"
-#include "mcp/mcp_internal.h"
+#include "mcp/mcp_examples.h"
+#include "mcp/mcp_offers.h"
 
 #define META_VERSION "io.modelcontextprotocol/protocolVersion"
 #define META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
@@ -22,23 +23,6 @@ static const char instructions[] =
 static const char *const versions[] = { MCP_VERSION_SESSIONS, "2025-06-18", "2025-03-26",
                                         "2024-11-05" };
 
-struct fault {
-    enum mcp_code code; /* 0: none */
-    char text[sizeof(((sbr_error *)0)->message)];
-    json_t *data; /* NULL: none */
-};
-
-/* The result, or NULL and a fault; neither: there is nothing to send. */
-typedef json_t *method_fn(struct mcp_peer *peer, const struct mcp_message *message,
-                          const struct mcp_era *era, struct fault *fault);
-
-static json_t *set_fault(struct fault *fault, enum mcp_code code, const char *text)
-{
-    fault->code = code;
-    snprintf(fault->text, sizeof(fault->text), "%s", text);
-    return NULL;
-}
-
 static json_t *server_info(void)
 {
     char version[24];
@@ -49,9 +33,14 @@ static json_t *server_info(void)
                      version);
 }
 
-static json_t *capabilities(void)
+static json_t *capabilities(bool stateless)
 {
-    return json_pack("{s:{}, s:{}, s:{}, s:{}}", "tools", "resources", "prompts", "logging");
+    json_t *all = json_pack("{s:{}, s:{}, s:{}, s:{}, s:{}}", "tools", "resources", "prompts",
+                            "logging", "completions");
+
+    if (!stateless)
+        json_object_set_new(json_object_get(all, "resources"), "subscribe", json_true());
+    return all;
 }
 
 bool mcp_version_initializes(const char *version)
@@ -63,7 +52,7 @@ bool mcp_version_initializes(const char *version)
 }
 
 static json_t *do_initialize(struct mcp_peer *peer, const struct mcp_message *message,
-                             const struct mcp_era *era, struct fault *fault)
+                             const struct mcp_era *era, struct mcp_fault *fault)
 {
     const char *wanted = mcp_text(message->params, "protocolVersion"), *version = versions[0];
     json_t *can = json_object_get(message->params, "capabilities");
@@ -71,8 +60,8 @@ static json_t *do_initialize(struct mcp_peer *peer, const struct mcp_message *me
 
     (void)era;
     if (!wanted || !json_is_object(can))
-        return set_fault(fault, MCP_INVALID_PARAMS,
-                         "initialize needs protocolVersion and capabilities");
+        return mcp_offers_fault(fault, MCP_INVALID_PARAMS,
+                                "initialize needs protocolVersion and capabilities");
     if (mcp_version_initializes(wanted))
         version = wanted;
     pthread_mutex_lock(&peer->lock);
@@ -81,24 +70,25 @@ static json_t *do_initialize(struct mcp_peer *peer, const struct mcp_message *me
         peer->capabilities = json_deep_copy(can);
     pthread_mutex_unlock(&peer->lock);
     if (again)
-        return set_fault(fault, MCP_INVALID_REQUEST, "initialize is sent once, and first");
+        return mcp_offers_fault(fault, MCP_INVALID_REQUEST, "initialize is sent once, and first");
     return json_pack("{s:s, s:o, s:o, s:s}", "protocolVersion", version, "capabilities",
-                     capabilities(), "serverInfo", server_info(), "instructions", instructions);
+                     capabilities(false), "serverInfo", server_info(), "instructions",
+                     instructions);
 }
 
 static json_t *do_discover(struct mcp_peer *peer, const struct mcp_message *message,
-                           const struct mcp_era *era, struct fault *fault)
+                           const struct mcp_era *era, struct mcp_fault *fault)
 {
     (void)peer;
     (void)message;
     (void)era;
     (void)fault;
     return json_pack("{s:[s], s:o, s:s}", "supportedVersions", MCP_VERSION_STATELESS,
-                     "capabilities", capabilities(), "instructions", instructions);
+                     "capabilities", capabilities(true), "instructions", instructions);
 }
 
 static json_t *do_ping(struct mcp_peer *peer, const struct mcp_message *message,
-                       const struct mcp_era *era, struct fault *fault)
+                       const struct mcp_era *era, struct mcp_fault *fault)
 {
     (void)peer;
     (void)message;
@@ -108,35 +98,27 @@ static json_t *do_ping(struct mcp_peer *peer, const struct mcp_message *message,
 }
 
 static json_t *do_set_level(struct mcp_peer *peer, const struct mcp_message *message,
-                            const struct mcp_era *era, struct fault *fault)
+                            const struct mcp_era *era, struct mcp_fault *fault)
 {
     int level = mcp_log_level_from_name(mcp_text(message->params, "level"));
 
     (void)era;
     if (level < 0)
-        return set_fault(fault, MCP_INVALID_PARAMS,
-                         "level is debug, info, notice, warning, error, critical, alert or "
-                         "emergency");
+        return mcp_offers_fault(fault, MCP_INVALID_PARAMS,
+                                "level is debug, info, notice, warning, error, critical, alert or "
+                                "emergency");
     pthread_mutex_lock(&peer->lock);
     peer->log_level = level;
     pthread_mutex_unlock(&peer->lock);
     return json_object();
 }
 
-/* Everything is on the first page. */
-static bool has_cursor(const struct mcp_message *message, struct fault *fault)
-{
-    if (!json_object_get(message->params, "cursor"))
-        return false;
-    set_fault(fault, MCP_INVALID_PARAMS, "there is no such page; ask without a cursor");
-    return true;
-}
-
 static json_t *do_tools_list(struct mcp_peer *peer, const struct mcp_message *message,
-                             const struct mcp_era *era, struct fault *fault)
+                             const struct mcp_era *era, struct mcp_fault *fault)
 {
     (void)era;
-    return has_cursor(message, fault) ? NULL : json_pack("{s:O}", "tools", peer->server->tools);
+    return mcp_offers_has_cursor(message, fault) ? NULL
+                                                 : json_pack("{s:O}", "tools", peer->server->tools);
 }
 
 /* clang-format off */
@@ -162,52 +144,12 @@ static const struct {
 };
 /* clang-format on */
 
-static mcp_tool_fn *find_tool(const char *name)
+static mcp_tool_fn *find_tool(const struct mcp_server *server, const char *name)
 {
     for (size_t i = 0; name && i < ARRAY_LEN(tools); i++)
         if (!strcmp(tools[i].name, name))
             return tools[i].run;
-    return NULL;
-}
-
-static json_t *do_resources_list(struct mcp_peer *peer, const struct mcp_message *message,
-                                 const struct mcp_era *era, struct fault *fault)
-{
-    (void)era;
-    return has_cursor(message, fault) ? NULL : mcp_resources_list(peer->server);
-}
-
-static json_t *do_templates_list(struct mcp_peer *peer, const struct mcp_message *message,
-                                 const struct mcp_era *era, struct fault *fault)
-{
-    (void)peer;
-    (void)era;
-    return has_cursor(message, fault) ? NULL : mcp_resources_templates();
-}
-
-/* There are none; clients ask for them all the same, and some stop at an error. */
-static json_t *do_prompts_list(struct mcp_peer *peer, const struct mcp_message *message,
-                               const struct mcp_era *era, struct fault *fault)
-{
-    (void)peer;
-    (void)era;
-    return has_cursor(message, fault) ? NULL : json_pack("{s:[]}", "prompts");
-}
-
-static json_t *do_resources_read(struct mcp_peer *peer, const struct mcp_message *message,
-                                 const struct mcp_era *era, struct fault *fault)
-{
-    const char *uri = mcp_text(message->params, "uri");
-    sbr_error err = { 0 };
-    json_t *contents;
-
-    if (!uri)
-        return set_fault(fault, MCP_INVALID_PARAMS, "a resource has a uri");
-    contents = mcp_resources_read(peer->server, uri, &err);
-    if (contents)
-        return contents;
-    fault->data = json_pack("{s:s}", "uri", uri);
-    return set_fault(fault, era->stateless ? MCP_INVALID_PARAMS : MCP_NO_RESOURCE, err.message);
+    return mcp_examples_tool(server, name);
 }
 
 static void enlist(struct mcp_call *call)
@@ -238,14 +180,15 @@ static bool strike(struct mcp_call *call)
 }
 
 /* Takes what the call has made. */
-static json_t *result_of(struct mcp_call *call)
+static json_t *result_of(struct mcp_call *call, struct mcp_fault *fault)
 {
     json_t *result;
 
-    if (call->whole) {
+    if (call->whole || call->fault) {
         json_decref(call->content);
         json_decref(call->structured);
-        return call->whole;
+        fault->data = call->fault_data;
+        return call->fault ? mcp_offers_fault(fault, call->fault, call->why) : call->whole;
     }
     result = json_pack("{s:o, s:b}", "content", call->content, "isError", call->is_error);
     if (call->structured)
@@ -265,10 +208,11 @@ static void run_tool(struct mcp_call *call, mcp_tool_fn *tool, const char *name)
 }
 
 static json_t *do_tools_call(struct mcp_peer *peer, const struct mcp_message *message,
-                             const struct mcp_era *era, struct fault *fault)
+                             const struct mcp_era *era, struct mcp_fault *fault)
 {
     const char *name = mcp_text(message->params, "name");
-    mcp_tool_fn *tool = mcp_tools_describe(peer->server, name) ? find_tool(name) : NULL;
+    mcp_tool_fn *tool =
+        mcp_tools_describe(peer->server, name) ? find_tool(peer->server, name) : NULL;
     json_t *arguments = json_object_get(message->params, "arguments"), *result;
     struct mcp_call call = { .peer = peer,
                              .context = message->context,
@@ -280,20 +224,51 @@ static json_t *do_tools_call(struct mcp_peer *peer, const struct mcp_message *me
 
     if (!tool || (arguments && !json_is_object(arguments))) {
         json_decref(call.content);
-        return set_fault(fault, MCP_INVALID_PARAMS,
-                         tool ? "arguments is an object" : "there is no such tool; see tools/list");
+        return mcp_offers_fault(fault, MCP_INVALID_PARAMS,
+                                tool ? "arguments is an object"
+                                     : "there is no such tool; see tools/list");
     }
     call.arguments = arguments ? json_incref(arguments) : json_object();
     enlist(&call);
     run_tool(&call, tool, name);
     wanted = strike(&call);
     json_decref(call.arguments);
-    result = result_of(&call);
+    result = result_of(&call, fault);
     if (!wanted) {
         json_decref(result);
-        return NULL;
+        json_decref(fault->data);
+        *fault = (struct mcp_fault){ 0 };
+        result = NULL;
     }
+    fault->spent = call.spent;
     return result;
+}
+
+static json_t *do_prompts_get(struct mcp_peer *peer, const struct mcp_message *message,
+                              const struct mcp_era *era, struct mcp_fault *fault)
+{
+    const char *name = mcp_text(message->params, "name");
+    json_t *arguments = json_object_get(message->params, "arguments"), *messages;
+    struct mcp_call call = { .peer = peer,
+                             .context = message->context,
+                             .era = *era,
+                             .id = message->id,
+                             .params = message->params,
+                             .content = json_array() };
+    bool known;
+
+    call.arguments = json_is_object(arguments) ? json_incref(arguments) : json_object();
+    known = mcp_examples_prompt(&call, name);
+    json_decref(call.arguments);
+    if (known && !call.whole && !call.fault) {
+        messages = json_pack("{s:O}", "messages", call.content);
+        json_decref(call.content);
+        return messages;
+    }
+    if (known)
+        return result_of(&call, fault);
+    json_decref(call.content);
+    return mcp_offers_fault(fault, MCP_INVALID_PARAMS, "there is no such prompt; see prompts/list");
 }
 
 enum era_of { ANY_ERA, WITH_INITIALIZE, STATELESS };
@@ -302,7 +277,7 @@ enum cache { NO_CACHE, FOR_AN_HOUR, NOT_AT_ALL };
 /* clang-format off */
 static const struct method {
     const char *name;
-    method_fn *run;
+    mcp_method_fn *run;
     enum era_of era;
     enum cache cache; /* 2026-07-28: the result says for how long it holds */
 } methods[] = {
@@ -312,10 +287,14 @@ static const struct method {
     { "server/discover",          do_discover,       STATELESS,       FOR_AN_HOUR },
     { "tools/list",               do_tools_list,     ANY_ERA,         FOR_AN_HOUR },
     { "tools/call",               do_tools_call,     ANY_ERA,         NO_CACHE    },
-    { "prompts/list",             do_prompts_list,   ANY_ERA,         FOR_AN_HOUR },
-    { "resources/list",           do_resources_list, ANY_ERA,         NOT_AT_ALL  },
-    { "resources/read",           do_resources_read, ANY_ERA,         NOT_AT_ALL  },
-    { "resources/templates/list", do_templates_list, ANY_ERA,         FOR_AN_HOUR },
+    { "prompts/list",             mcp_offers_prompts,   ANY_ERA,         FOR_AN_HOUR },
+    { "prompts/get",              do_prompts_get,    ANY_ERA,         NO_CACHE    },
+    { "completion/complete",      mcp_offers_complete,       ANY_ERA,         NO_CACHE    },
+    { "resources/list",           mcp_offers_resources, ANY_ERA,         NOT_AT_ALL  },
+    { "resources/read",           mcp_offers_read, ANY_ERA,         NOT_AT_ALL  },
+    { "resources/subscribe",      mcp_offers_subscribe,      WITH_INITIALIZE, NO_CACHE    },
+    { "resources/unsubscribe",    mcp_offers_subscribe,      WITH_INITIALIZE, NO_CACHE    },
+    { "resources/templates/list", mcp_offers_templates, ANY_ERA,         FOR_AN_HOUR },
 };
 /* clang-format on */
 
@@ -328,16 +307,16 @@ static const struct method *find_method(const char *name, bool stateless)
     return NULL;
 }
 
-static json_t *refuse_version(const char *wanted, struct fault *fault)
+static json_t *refuse_version(const char *wanted, struct mcp_fault *fault)
 {
     fault->data =
         json_pack("{s:[s], s:s}", "supported", MCP_VERSION_STATELESS, "requested", wanted);
-    return set_fault(fault, MCP_NO_VERSION, "this version of the protocol is not supported");
+    return mcp_offers_fault(fault, MCP_NO_VERSION, "this version of the protocol is not supported");
 }
 
 /* Which rules hold for the message.  False, and a fault, when it keeps to none. */
 static bool read_era(struct mcp_peer *peer, const struct mcp_message *message, struct mcp_era *ret,
-                     struct fault *fault)
+                     struct mcp_fault *fault)
 {
     json_t *meta = json_object_get(message->params, "_meta");
     json_t *version = json_object_get(meta, META_VERSION);
@@ -354,8 +333,8 @@ static bool read_era(struct mcp_peer *peer, const struct mcp_message *message, s
     }
     ret->capabilities = can;
     if (!json_is_string(version) || !json_is_object(can))
-        set_fault(fault, MCP_INVALID_PARAMS,
-                  "params._meta needs " META_VERSION " and " META_CAPABILITIES);
+        mcp_offers_fault(fault, MCP_INVALID_PARAMS,
+                         "params._meta needs " META_VERSION " and " META_CAPABILITIES);
     else if (strcmp(json_string_value(version), MCP_VERSION_STATELESS) != 0)
         refuse_version(json_string_value(version), fault);
     return !fault->code;
@@ -381,7 +360,7 @@ static void complete(json_t *result, const struct method *method)
 
 static enum mcp_code handle_request(struct mcp_peer *peer, const struct mcp_message *message)
 {
-    struct fault fault = { 0 };
+    struct mcp_fault fault = { 0 };
     const struct method *method = NULL;
     struct mcp_era era;
     json_t *result = NULL;
@@ -391,7 +370,7 @@ static enum mcp_code handle_request(struct mcp_peer *peer, const struct mcp_mess
         if (method)
             result = method->run(peer, message, &era, &fault);
         else
-            set_fault(&fault, MCP_NO_METHOD, "there is no such method");
+            mcp_offers_fault(&fault, MCP_NO_METHOD, "there is no such method");
     }
     if (result && era.stateless)
         complete(result, method);
@@ -400,6 +379,7 @@ static enum mcp_code handle_request(struct mcp_peer *peer, const struct mcp_mess
     else if (fault.code)
         mcp_peer_send(peer, message->context,
                       mcp_message_error(message->id, fault.code, fault.text, fault.data));
+    sbr_job_free(fault.spent);
     return fault.code;
 }
 

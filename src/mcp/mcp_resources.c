@@ -5,6 +5,7 @@
 #include "base/encoding.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "mcp/mcp_examples.h"
 #include "mcp/mcp_files.h"
 #include "mcp/mcp_internal.h"
 
@@ -40,14 +41,31 @@ json_t *mcp_resources_list(struct mcp_server *server)
         }
     }
     json_decref(runs);
+    mcp_examples_list(server, "resources", list);
     return json_pack("{s:o}", "resources", list);
 }
 
-json_t *mcp_resources_templates(void)
+json_t *mcp_resources_templates(const struct mcp_server *server)
 {
-    return json_pack("{s:[{s:s, s:s, s:s}]}", "resourceTemplates", "uriTemplate",
-                     "sandbox-run://runs/{run_id}/{+path}", "name", "What a run left",
-                     "description", "A file of /work, or stdout, or stderr, of a run by run_id");
+    json_t *list =
+        json_pack("[{s:s, s:s, s:s}]", "uriTemplate", "sandbox-run://runs/{run_id}/{+path}", "name",
+                  "What a run left", "description",
+                  "A file of /work, or stdout, or stderr, of a run by run_id");
+
+    mcp_examples_list(server, "templates", list);
+    return json_pack("{s:o}", "resourceTemplates", list);
+}
+
+json_t *mcp_resources_complete(struct mcp_server *server, const char *begin)
+{
+    json_t *runs = mcp_store_list(&server->store), *run, *values = json_array();
+    size_t i;
+
+    json_array_foreach(runs, i, run)
+        if (!strncmp(mcp_text(run, "id"), begin, strlen(begin)))
+            json_array_append(values, json_object_get(run, "id"));
+    json_decref(runs);
+    return values;
 }
 
 static json_t *content_of(const char *uri, const struct buf *data)
@@ -67,10 +85,12 @@ json_t *mcp_resources_read(struct mcp_server *server, const char *uri, sbr_error
 {
     scoped_free char *run = NULL, *path = NULL;
     json_t *result = mcp_uri_read(uri, &run, &path) ? mcp_store_find(&server->store, run) : NULL;
-    json_t *contents = NULL;
+    json_t *contents = mcp_examples_resource(server, uri);
     struct buf data;
     int r;
 
+    if (contents)
+        return contents;
     buf_init(&data, RESOURCE_MAX);
     r = result ? mcp_files_of_run(result, path, &data, err)
                : err_set(err, SBR_E_NOT_FOUND, "mcp", "there is no such resource");

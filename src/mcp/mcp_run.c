@@ -45,7 +45,8 @@ json_t *mcp_run_request(struct mcp_call *call, const sbr_request *req)
         r = mcp_call_watch_job(call, job) ? sbr_job_finish(job, &result, &err)
                                           : err_set(&err, SBR_E_BUSY, "mcp", "cancelled");
         (void)mcp_call_watch_job(call, NULL);
-        sbr_job_free(job);
+        sbr_job_free(call->spent);
+        call->spent = job;
     }
     if (r < 0) {
         mcp_call_fail_by(call, &err);
@@ -96,8 +97,7 @@ static void run_and_report(struct mcp_call *call, sbr_request *req)
 
     drop_rules(json_object_get(result, "files"));
     if (!json_array_size(json_object_get(result, "files")) && dir) {
-        (void)rmdir(dir);
-        free(dir);
+        mcp_store_return_dir(store, dir);
         dir = NULL;
     }
     if (result) {

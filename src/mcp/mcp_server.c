@@ -3,7 +3,7 @@
 #include <sys/random.h>
 
 #include "lib/runner.h"
-#include "mcp/mcp_internal.h"
+#include "mcp/mcp_examples.h"
 
 int mcp_server_new(const struct mcp_settings *settings, struct mcp_server **ret, sbr_error *err)
 {
@@ -21,6 +21,11 @@ int mcp_server_new(const struct mcp_settings *settings, struct mcp_server **ret,
         free(server);
         return err->code;
     }
+    if (mcp_examples_load(server, err) < 0) {
+        json_decref(server->tools);
+        free(server);
+        return err->code;
+    }
     mcp_store_init(&server->store, settings->kept_bytes);
     pthread_mutex_init(&server->lock, NULL);
     *ret = server;
@@ -35,6 +40,7 @@ void mcp_server_free(struct mcp_server *server)
     mcp_store_done(&server->store);
     sbr_runtime_close(server->runtime);
     json_decref(server->tools);
+    json_decref(server->examples);
     pthread_mutex_destroy(&server->lock);
     free(server);
 }

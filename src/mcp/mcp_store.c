@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/err.h"
+#include "base/scope.h"
 #include "base/text.h"
 #include "base/tree_remove.h"
 
@@ -41,6 +43,7 @@ void mcp_store_done(struct mcp_store *store)
     free_runs(store->newest);
     if (store->place)
         (void)!tree_remove(AT_FDCWD, store->place);
+    free(store->spare);
     free(store->place);
     pthread_mutex_destroy(&store->lock);
 }
@@ -49,8 +52,10 @@ void mcp_store_done(struct mcp_store *store)
 static char *make_dir(struct mcp_store *store)
 {
     const char *tmp = getenv("TMPDIR");
-    char *dir;
+    char *dir = take_ptr(store->spare);
 
+    if (dir)
+        return dir;
     if (!store->place) {
         store->place =
             text_format("%s/sandbox-run-mcp-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
@@ -76,6 +81,17 @@ char *mcp_store_make_dir(struct mcp_store *store)
     dir = make_dir(store);
     pthread_mutex_unlock(&store->lock);
     return dir;
+}
+
+void mcp_store_return_dir(struct mcp_store *store, char *dir)
+{
+    pthread_mutex_lock(&store->lock);
+    if (!store->spare)
+        store->spare = take_ptr(dir);
+    pthread_mutex_unlock(&store->lock);
+    if (dir)
+        (void)rmdir(dir);
+    free(dir);
 }
 
 static uint64_t size_of(const json_t *result)

@@ -27,6 +27,7 @@ struct mcp_store {
     pthread_mutex_t lock; /* of all below */
     struct mcp_run *newest;
     char *place; /* the directory of all dirs; NULL until the first */
+    char *spare; /* an empty one of them; NULL: none */
     uint64_t n_dirs, max;
     struct {
         char ids[MCP_CHANGES_MAX][ENCODING_ID_SIZE];
@@ -42,6 +43,8 @@ void mcp_store_done(struct mcp_store *store);
 /* A new directory for the files of a run; the caller frees the path, or gives it to
  * mcp_store_add.  NULL with errno. */
 char *mcp_store_make_dir(struct mcp_store *store);
+/* An empty one is used again: on some disks a directory takes milliseconds to remove. */
+void mcp_store_return_dir(struct mcp_store *store, char *dir);
 /* Keeps a result of docs/result.md, and takes `dir` over; the oldest give way. */
 void mcp_store_add(struct mcp_store *store, json_t *result, char *dir);
 /* The result of a run by its id, or with NULL the newest; the caller has a reference.  NULL: there

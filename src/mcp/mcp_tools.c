@@ -73,3 +73,21 @@ json_t *mcp_tools_describe(const struct mcp_server *server, const char *name)
             return tool;
     return NULL;
 }
+
+bool mcp_server_header(const struct mcp_server *server, const char *tool, size_t i,
+                       const char **ret_argument, const char **ret_header)
+{
+    json_t *schema = json_object_get(mcp_tools_describe(server, tool), "inputSchema"), *property;
+    const char *name;
+
+    json_object_foreach(json_object_get(schema, "properties"), name, property) {
+        const char *header = mcp_text(property, "x-mcp-header");
+
+        if (!header || i-- > 0)
+            continue;
+        *ret_argument = name;
+        *ret_header = header;
+        return true;
+    }
+    return false;
+}

@@ -74,7 +74,7 @@ void request_free(sbr_request *req)
     free(req->policy);
     free(req->workdir);
     free(req->project);
-    free(req->image);
+    request_free_surroundings(req);
     free(req->workspace);
     free(req->origin);
     free(req->template_name);
@@ -422,17 +422,17 @@ static int override_volumes(sbr_request *req, const sbr_request *over, sbr_error
 /* /work holds one tree only: the one of `over` replaces the request's, with the program in it. */
 static int override_work(sbr_request *req, const sbr_request *over, sbr_error *err)
 {
-    if (over->image && request_set_text(&req->image, over->image, err) < 0)
+    if (request_override_surroundings(req, over, err) < 0)
         return err->code;
+    req->read_only |= over->read_only;
     req->diff |= over->diff;
     req->keep |= over->keep;
     req->buffered |= over->buffered;
     req->keep_output |= over->keep_output;
     if (!over->project && !over->workspace)
         return 0;
-    if (!over->project && request_set_text(&req->program, NULL, err) < 0)
-        return err->code;
-    if (request_set_text(&req->project, over->project, err) < 0)
+    if ((!over->project && request_set_text(&req->program, NULL, err) < 0) ||
+        request_set_text(&req->project, over->project, err) < 0)
         return err->code;
     return request_set_text(&req->workspace, over->workspace, err);
 }
@@ -455,7 +455,7 @@ static int override_network(sbr_request *req, const sbr_request *over, sbr_error
         if (network_add_rule(&req->network, &over->network.rules[i], err) < 0)
             return err->code;
     request_allow_dns(req, req->network.allow_dns || over->network.allow_dns);
-    return 0;
+    return publish_join(&req->publish, &over->publish, err);
 }
 
 bool request_is_term(const char *text)

@@ -10,6 +10,7 @@
 #include "model/limits.h"
 #include "model/network.h"
 #include "model/outputs.h"
+#include "model/publish.h"
 
 /* The isolation that a run gets, weakest first. */
 enum tier { TIER_PROCESS, TIER_REDUCED, TIER_CONTAINER, N_TIERS };
@@ -67,6 +68,7 @@ enum request_word {
     CALLED_NETWORK,
     CALLED_ALLOW_HOST,
     CALLED_ALLOW_DNS,
+    CALLED_PUBLISH,
     CALLED_A_PROJECT, /* what to give */
     CALLED_A_COW_VOLUME,
     CALLED_AN_OUTPUT,
@@ -120,7 +122,9 @@ struct sbr_request {
     struct string_list env; /* NAME=VALUE */
     struct request_volume *volumes;
     size_t n_volumes;
-    char *image; /* whose files the program sees in place of the host's /usr; NULL: none */
+    char *backend;  /* what makes the container around the sandbox; NULL: native */
+    char *image;    /* whose files the program sees in place of the host's /usr; NULL: none */
+    bool read_only; /* the program cannot change the files of the image, not even its own view */
     /* The content of /work: at most one of the two. */
     char *project;   /* a directory on the host, absolute, copy-on-write */
     char *workspace; /* the name of a work directory that is kept between runs */
@@ -142,6 +146,7 @@ struct sbr_request {
     struct network network;          /* rules without a mode set NETWORK_ALLOW */
     bool network_given;              /* a mode was named: */
     enum network_mode network_asked; /* `localhost` with names is kept as `allow` in `network` */
+    struct publish publish;          /* ports of the host that lead in */
     enum tier require;
     bool require_given;
     char caller[REQUEST_MAX_CALLER + 1]; /* whose run it is, for the engine; empty: not given */
@@ -178,6 +183,13 @@ int request_add_volume(sbr_request *req, const char *spec, sbr_error *err);
 /* `dir` is absolute. */
 /* True for an image that is named as in a registry: neither a path nor a file of this machine. */
 bool request_image_is_name(const char *ref);
+/* "native", "auto", "oci:RUNTIME", "docker[:SOCKET]" or "podman[:SOCKET]". */
+int request_set_backend(sbr_request *req, const char *name, sbr_error *err);
+/* Of backend and image: their memory; what `over` gives replaces what `req` has. */
+void request_free_surroundings(sbr_request *req);
+int request_override_surroundings(sbr_request *req, const sbr_request *over, sbr_error *err);
+/* True for "native", and where none is given. */
+bool request_backend_is_native(const sbr_request *req);
 /* A path, or a name of the image store or of a registry. */
 int request_set_image(sbr_request *req, const char *ref, sbr_error *err);
 int request_set_project(sbr_request *req, const char *dir, sbr_error *err);
@@ -196,6 +208,8 @@ int request_set_network(sbr_request *req, const char *mode, sbr_error *err);
 void request_allow_dns(sbr_request *req, bool allow);
 /* Adds a rule; without a mode, sets the mode `allow`. */
 int request_allow_host(sbr_request *req, const char *rule, sbr_error *err);
+/* [HOST:]PORT[:INSIDE]; see model/publish.h. */
+int request_publish(sbr_request *req, const char *text, sbr_error *err);
 int request_set_caller(sbr_request *req, const char *name, sbr_error *err);
 int request_set_workdir(sbr_request *req, const char *dir, sbr_error *err);
 void request_set_require(sbr_request *req, enum tier tier);

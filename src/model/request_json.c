@@ -1,6 +1,7 @@
 /* The JSON form of a request.  An unknown field is an error, because a misspelt limit would
  * otherwise be silently absent. */
 #include <jansson.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,6 +110,13 @@ static int read_texts(sbr_request *req, const json_t *value, const char *const f
     return 0;
 }
 
+static int read_backend(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!request_json_parts_text(value))
+        return request_json_parts_wrong("backend", "a string, as in \"oci:crun\"", err);
+    return request_set_backend(req, request_json_parts_text(value), err);
+}
+
 static int read_image(sbr_request *req, const json_t *value, sbr_error *err)
 {
     if (!request_json_parts_text(value))
@@ -181,26 +189,6 @@ static int read_allow_dns(sbr_request *req, const json_t *value, sbr_error *err)
         return err->code;
     request_allow_dns(req, allow);
     return 0;
-}
-
-static int read_diff(sbr_request *req, const json_t *value, sbr_error *err)
-{
-    return read_switch(&req->diff, "diff", value, err);
-}
-
-static int read_buffered(sbr_request *req, const json_t *value, sbr_error *err)
-{
-    return read_switch(&req->buffered, "buffered", value, err);
-}
-
-static int read_keep(sbr_request *req, const json_t *value, sbr_error *err)
-{
-    return read_switch(&req->keep, "keep", value, err);
-}
-
-static int read_keep_output(sbr_request *req, const json_t *value, sbr_error *err)
-{
-    return read_switch(&req->keep_output, "keep_output", value, err);
 }
 
 static int read_deps(sbr_request *req, const json_t *value, sbr_error *err)
@@ -300,16 +288,6 @@ static int read_compile_limits(sbr_request *req, const json_t *value, sbr_error 
     return read_limits_into(&req->compile_limits, "compile_limits", value, err);
 }
 
-static int read_check(sbr_request *req, const json_t *value, sbr_error *err)
-{
-    return read_switch(&req->check, "check", value, err);
-}
-
-static int read_command(sbr_request *req, const json_t *value, sbr_error *err)
-{
-    return read_switch(&req->command, "command", value, err);
-}
-
 static int read_require(sbr_request *req, const json_t *value, sbr_error *err)
 {
     if (!request_json_parts_text(value))
@@ -380,24 +358,19 @@ static const struct field fields[] = {
     { "allow_dns",      read_allow_dns      },
     { "allow_hosts",    read_allow_hosts    },
     { "args",           read_args           },
-    { "check",          read_check          },
     { "code",           read_code           },
-    { "command",        read_command        },
     { "compile_args",   read_compile_args   },
     { "compile_limits", read_compile_limits },
     { "deps",           read_deps           },
-    { "diff",           read_diff           },
     { "env",            read_env            },
     { "files",          request_json_parts_files },
-    { "keep",           read_keep           },
-    { "buffered",       read_buffered       },
-    { "keep_output",    read_keep_output    },
     { "language",       read_language       },
     { "language_file",  read_language_file  },
     { "limits",         read_limits         },
     { "network",        read_network        },
     { "policy",         read_policy         },
     { "program",        read_program        },
+    { "backend",        read_backend        },
     { "image",          read_image          },
     { "project",        read_project        },
     { "require",        read_require        },
@@ -410,6 +383,19 @@ static const struct field fields[] = {
 };
 /* clang-format on */
 
+static const struct {
+    const char *name;
+    size_t offset; /* of a bool in the request */
+} switches[] = {
+    { "buffered", offsetof(sbr_request, buffered) },
+    { "check", offsetof(sbr_request, check) },
+    { "command", offsetof(sbr_request, command) },
+    { "diff", offsetof(sbr_request, diff) },
+    { "keep", offsetof(sbr_request, keep) },
+    { "keep_output", offsetof(sbr_request, keep_output) },
+    { "read_only", offsetof(sbr_request, read_only) },
+};
+
 /* Lists of texts. */
 static const struct {
     const char *const field[2]; /* the name and the expected type */
@@ -418,6 +404,7 @@ static const struct {
     { { "allow_commands", "an array of names of commands" }, request_allow_commands },
     { { "exclude", "an array of patterns" }, request_add_exclude },
     { { "include", "an array of patterns" }, request_add_include },
+    { { "publish", "an array of PORT, PORT:INSIDE or HOST:PORT:INSIDE strings" }, request_publish },
     { { "outputs", "an array of PATTERN or PATTERN:DIR strings" }, request_add_output },
     { { "volumes", "an array of SRC:DST or SRC:DST:MODE strings" }, request_add_volume },
 };
@@ -425,7 +412,8 @@ static const struct {
 /* A limit at the top belongs into `limits`; anything else may be misspelt. */
 static int unknown_field(const char *key, sbr_error *err)
 {
-    const char *names[ARRAY_LEN(fields) + ARRAY_LEN(lists)], *near;
+    const char *names[ARRAY_LEN(fields) + ARRAY_LEN(switches) + ARRAY_LEN(lists)], *near;
+    size_t n = 0;
 
     for (unsigned int i = 0; i < N_LIMITS; i++)
         if (!strcmp(key, limit_defs[i].option) || !strcmp(key, limit_defs[i].name))
@@ -434,10 +422,12 @@ static int unknown_field(const char *key, sbr_error *err)
                            "{\"%.60s\": ...}",
                            key, key);
     for (size_t i = 0; i < ARRAY_LEN(fields); i++)
-        names[i] = fields[i].name;
+        names[n++] = fields[i].name;
+    for (size_t i = 0; i < ARRAY_LEN(switches); i++)
+        names[n++] = switches[i].name;
     for (size_t i = 0; i < ARRAY_LEN(lists); i++)
-        names[ARRAY_LEN(fields) + i] = lists[i].field[0];
-    near = text_nearest(key, names, ARRAY_LEN(names));
+        names[n++] = lists[i].field[0];
+    near = text_nearest(key, names, n);
     return err_set(err, SBR_E_INVALID, "request", "the request has an unknown field '%.60s'%s%s%s",
                    key, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
@@ -447,6 +437,9 @@ static int read_field(sbr_request *req, const char *key, const json_t *value, sb
     for (size_t i = 0; i < ARRAY_LEN(fields); i++)
         if (!strcmp(key, fields[i].name))
             return fields[i].read(req, value, err);
+    for (size_t i = 0; i < ARRAY_LEN(switches); i++)
+        if (!strcmp(key, switches[i].name))
+            return read_switch((bool *)((char *)req + switches[i].offset), key, value, err);
     for (size_t i = 0; i < ARRAY_LEN(lists); i++)
         if (!strcmp(key, lists[i].field[0]))
             return read_texts(req, value, lists[i].field, lists[i].add, err);

@@ -50,3 +50,10 @@ int request_allow_commands(sbr_request *req, const char *names, sbr_error *err)
                        word, REQUEST_MAX_COMMANDS);
     return 0;
 }
+
+int request_publish(sbr_request *req, const char *text, sbr_error *err)
+{
+    struct publish_rule rule;
+
+    return publish_parse(text, &rule, err) < 0 ? err->code : publish_add(&req->publish, &rule, err);
+}

@@ -226,9 +226,69 @@ int request_set_project(sbr_request *req, const char *dir, sbr_error *err)
     return 0;
 }
 
+/* Names of backends; `detail`: whether a program or a path may follow, or must. */
+static const struct {
+    const char *name;
+    enum { DETAIL_NONE, DETAIL_SOCKET, DETAIL_PROGRAM } detail;
+} backends[] = {
+    { "native", DETAIL_NONE },   { "auto", DETAIL_NONE },     { "oci", DETAIL_PROGRAM },
+    { "docker", DETAIL_SOCKET }, { "podman", DETAIL_SOCKET },
+};
+
+static bool is_backend(const char *name, size_t i)
+{
+    size_t len = strlen(backends[i].name);
+    const char *detail = name[len] == ':' ? name + len + 1 : "";
+    bool is_path = detail[0] == '/';
+
+    if (strncmp(name, backends[i].name, len) != 0)
+        return false;
+    if (!name[len])
+        return backends[i].detail != DETAIL_PROGRAM;
+    if (name[len] != ':' || !*detail || strlen(detail) > REQUEST_MAX_PATH)
+        return false;
+    for (const char *c = detail; *c; c++)
+        if ((unsigned char)*c <= ' ' || *c == 127)
+            return false;
+    if (backends[i].detail == DETAIL_SOCKET)
+        return is_path;
+    return backends[i].detail == DETAIL_PROGRAM && (is_path || !strchr(detail, '/'));
+}
+
+int request_set_backend(sbr_request *req, const char *name, sbr_error *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(backends); i++)
+        if (is_backend(name, i))
+            return request_set_text(&req->backend, name, err);
+    return err_set(err, SBR_E_INVALID, "request",
+                   "there is no backend '%.100s'; take native, auto, oci:crun, oci:runc, "
+                   "oci:/PATH/OF/A/RUNTIME, docker[:/SOCKET] or podman[:/SOCKET]",
+                   name);
+}
+
+void request_free_surroundings(sbr_request *req)
+{
+    free(req->backend);
+    free(req->image);
+}
+
+int request_override_surroundings(sbr_request *req, const sbr_request *over, sbr_error *err)
+{
+    if (over->backend && request_set_text(&req->backend, over->backend, err) < 0)
+        return err->code;
+    return over->image ? request_set_text(&req->image, over->image, err) : 0;
+}
+
+bool request_backend_is_native(const sbr_request *req)
+{
+    return !req->backend || !strcmp(req->backend, "native");
+}
+
 bool request_image_is_name(const char *ref)
 {
-    static const char *const others[] = { "/", ".", "oci:", "docker-archive:", "docker-daemon:" };
+    static const char *const others[] = {
+        "/", ".", "oci:", "oci-archive:", "docker-archive:", "docker-daemon:"
+    };
 
     for (size_t i = 0; i < ARRAY_LEN(others); i++)
         if (!strncmp(ref, others[i], strlen(others[i])))
@@ -358,6 +418,10 @@ static int check_changes(const sbr_request *req, sbr_error *err)
 
 int request_check_trees(const sbr_request *req, sbr_error *err)
 {
+    if (req->kernel && !request_backend_is_native(req))
+        return err_set(err, SBR_E_UNSUPPORTED, "request",
+                       "a session has the native backend; leave out --backend %.100s",
+                       req->backend);
     if (req->project && req->workspace)
         return err_set(err, SBR_E_INVALID, "request",
                        "%s and %s both stand at /work; give one of them",

@@ -18,6 +18,7 @@ static const struct {
     [CALLED_NETWORK] = { "the network mode", "--network" },
     [CALLED_ALLOW_HOST] = { "an allowed host", "--allow-host" },
     [CALLED_ALLOW_DNS] = { "allow_dns", "--allow-dns" },
+    [CALLED_PUBLISH] = { "a published port", "--publish" },
     [CALLED_A_PROJECT] = { "a project", "--project DIR" },
     [CALLED_A_COW_VOLUME] = { "a volume SRC:DST:cow", "--volume SRC:DST:cow" },
     [CALLED_AN_OUTPUT] = { "an output PATTERN", "--output PATTERN" },

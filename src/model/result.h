@@ -15,6 +15,7 @@
 #include "model/limits.h"
 #include "model/network.h"
 #include "model/outputs.h"
+#include "model/publish.h"
 #include "model/request.h"
 
 /* One captured stream. */
@@ -97,6 +98,7 @@ struct sbr_result {
     char *compile_output;   /* UTF-8 of the compiler that made it, also earlier; NULL: none */
     const char *policy;     /* NULL: nothing ran */
     struct network network; /* what the program could reach */
+    struct publish publish; /* ports that led to it */
     struct denials denials;
     struct diagnosis *diagnosis; /* NULL: none */
     struct changes *changes;     /* NULL: not requested */

@@ -246,6 +246,7 @@ void result_put_json(struct jsonw *j, const sbr_result *r)
     result_put_isolation(j, "isolation", &r->isolation);
     jsonw_text(j, "policy", r->policy);
     result_put_network(j, "network", &r->network);
+    publish_put_json(j, "ports", &r->publish);
     denials_put_json(j, &r->denials);
     diagnosis_put_json(j, "diagnosis", r->diagnosis);
     jsonw_bool(j, "cached", r->cached);

@@ -17,11 +17,11 @@ static const char *const way_missing[N_EGRESS_WAYS] = {
 };
 
 /* The helper is ours, but its memory is shared: nothing in it is trusted. */
-static void read_denials(const struct egress_page *page, struct denials *denials)
+static uint32_t read_denials(const struct egress_page *page, uint32_t from, struct denials *denials)
 {
-    uint32_t n = page->n_denials;
+    uint32_t n = page->n_denials < DENIALS_MAX ? page->n_denials : DENIALS_MAX;
 
-    for (uint32_t i = 0; i < n && i < DENIALS_MAX; i++) {
+    for (uint32_t i = from; i < n; i++) {
         struct denial one = page->denials[i];
 
         one.target[sizeof(one.target) - 1] = '\0';
@@ -30,7 +30,12 @@ static void read_denials(const struct egress_page *page, struct denials *denials
         if (one.kind < N_DENIAL_KINDS)
             denials_add(denials, &one);
     }
-    denials->dropped += page->denials_dropped;
+    return n;
+}
+
+uint32_t egress_report_refusals(const struct egress *egress, uint32_t from, struct denials *to)
+{
+    return egress->page ? read_denials(egress->page, from, to) : from;
 }
 
 void egress_report_read(const struct egress *egress, sbr_result *result)
@@ -44,7 +49,8 @@ void egress_report_read(const struct egress *egress, sbr_result *result)
     result->usage.network_in_bytes = page->bytes_in;
     result->usage.network_out_bytes = page->bytes_out;
     result->usage.network_cpu_us = page->cpu_us;
-    read_denials(page, &result->denials);
+    (void)read_denials(page, 0, &result->denials);
+    result->denials.dropped += page->denials_dropped;
     log_info("egress", "%" PRIu64 " connections, %" PRIu64 " names looked up, %" PRIu64 " refusals",
              result->usage.connections, (uint64_t)page->names, (uint64_t)page->refused);
     way = page->way;

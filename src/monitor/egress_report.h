@@ -7,6 +7,8 @@
 
 /* Call once egress has ended; does nothing when there was none. */
 void egress_report_read(const struct egress *egress, sbr_result *result);
+/* While it runs: adds what was refused since the call that returned `from`, at first 0. */
+uint32_t egress_report_refusals(const struct egress *egress, uint32_t from, struct denials *to);
 /* CPU time that egress has used until a moment ago. */
 uint64_t egress_report_cpu_us(const struct egress *egress);
 /* The reason why egress ended before the program. */

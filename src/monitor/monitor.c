@@ -59,13 +59,18 @@ static void excess(struct monitor *m, enum stop_reason reason)
     monitor_handle(m, EV_EXCESS);
 }
 
+static uint64_t publish_cpu_us(const struct sandbox *box)
+{
+    return box->publish.page ? box->publish.page->cpu_us : 0;
+}
+
 /* Not a poll: the timer fires at the earliest time at which the limit can be reached, with all CPUs
  * busy from now on. */
 static void cpu_timer_due(void *context, uint32_t events)
 {
     struct monitor *m = context;
     uint64_t limit = m->plan->limits.value[SBR_CPU_MS] * 1000, used = monitor_usage_cpu_us(m->box),
-             outside = egress_report_cpu_us(&m->box->egress);
+             outside = egress_report_cpu_us(&m->box->egress) + publish_cpu_us(m->box);
     uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), wait;
 
     (void)events;
@@ -144,13 +149,29 @@ static void egress_died(void *context, uint32_t events)
     monitor_handle(m, EV_EXCESS);
 }
 
+/* No published port works any more. */
+static void publish_died(void *context, uint32_t events)
+{
+    struct monitor *m = context;
+
+    (void)events;
+    loop_remove(m->loop, &m->publish_watch);
+    if (!monitor_program_runs(m))
+        return; /* as above */
+    publish_process_failure(&m->box->publish, &m->failure);
+    m->box->report->dropped = true;
+    monitor_handle(m, EV_EXCESS);
+}
+
 static int watch_all(struct monitor *m, sbr_error *err)
 {
-    struct loop_watch *const watches[] = { &m->init_watch, &m->oom_watch, &m->egress_watch };
+    struct loop_watch *const watches[] = { &m->init_watch, &m->oom_watch, &m->egress_watch,
+                                           &m->publish_watch };
 
     m->init_watch = loop_watch_of(m->box->init.pidfd, init_died, m);
     m->oom_watch = loop_watch_of(m->box->cgroup.oom_fd, oom_happened, m);
     m->egress_watch = loop_watch_of(m->box->egress.process.pidfd, egress_died, m);
+    m->publish_watch = loop_watch_of(m->box->publish.process.pidfd, publish_died, m);
     m->control_watch = loop_watch_of(m->box->control, control_closed, m);
     for (size_t i = 0; i < ARRAY_LEN(watches); i++)
         if (watches[i]->fd >= 0 && loop_add(m->loop, watches[i], EPOLLIN) < 0)
@@ -237,7 +258,7 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
     loop_set_timer(m->loop, TIMER_DEADLINE, clock_now_us() + setup_ms(plan) * 1000, deadline_due,
                    m);
     if (plan->limits.value[SBR_CPU_MS] != LIMIT_NONE &&
-        (box->cgroup.controllers || box->egress.page))
+        (box->cgroup.controllers || box->egress.page || box->publish.page))
         cpu_timer_due(m, 0);
     return watch_all(m, err);
 }
@@ -287,6 +308,7 @@ void monitor_done(struct monitor *m)
         loop_remove(m->loop, &m->control_watch);
         loop_remove(m->loop, &m->oom_watch);
         loop_remove(m->loop, &m->egress_watch);
+        loop_remove(m->loop, &m->publish_watch);
         for (unsigned int timer = 0; timer <= TIMER_CPU; timer++)
             loop_set_timer(m->loop, timer, 0, NULL, NULL);
     }

@@ -19,7 +19,7 @@ enum monitor_state { RUNNING, INTERRUPTED, STOPPING, ENDING, COLLECTING, DONE, N
 struct monitor {
     enum monitor_state state;
     struct loop *loop; /* borrowed */
-    struct loop_watch init_watch, oom_watch, egress_watch, control_watch;
+    struct loop_watch init_watch, oom_watch, egress_watch, publish_watch, control_watch;
     struct sandbox *box;
     const struct plan *plan;
     struct capture out, err;

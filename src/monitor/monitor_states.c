@@ -204,10 +204,13 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event)
     log_info(stage_name(m->seen.stage), "started after %.3f ms, ended: %s",
              (double)result->usage.startup_us / 1000, result_verdict_name(result->verdict));
     loop_remove(m->loop, &m->egress_watch);
+    loop_remove(m->loop, &m->publish_watch);
     loop_remove(m->loop, &m->control_watch);
     sandbox_end(m->box);
     if (m->box->egress.died && m->seen.stop == STOP_NONE && !m->failure.code)
         egress_report_failure(&m->box->egress, &m->failure);
+    if (m->box->publish.died && m->seen.stop == STOP_NONE && !m->failure.code)
+        publish_process_failure(&m->box->publish, &m->failure);
     egress_report_read(&m->box->egress, result);
     return m->seen.stop == STOP_NONE ? DONE : limit_readers(m, event);
 }

@@ -25,6 +25,8 @@ const char *blueprint_refusal(const struct plan *plan)
         return "its limits are not all held by cgroups";
     if (network_goes_outside(plan->network))
         return "it has a network egress";
+    if (plan->n_published)
+        return "it publishes ports";
     if (plan->tty.rows)
         return "it has a terminal";
     if (plan->test_fail)

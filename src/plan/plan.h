@@ -55,6 +55,8 @@ enum op_kind {
 #define OP_LEFT_OUT 512u
 #define OP_NOEXEC 1024u /* once all is there, nothing in this mount can be executed */
 #define OP_OVER 2048u   /* `to` may lie in a tree of an image: no link is followed on the way */
+#define OP_SEALED                                                                                  \
+    4096u /* once all is there, this mount is read-only; mounts in it stay as they are */
 
 struct plan_op {
     enum op_kind kind;
@@ -130,6 +132,7 @@ struct plan {
     struct isolation isolation;
     struct network egress;       /* for sandbox-run-egress; the rules are borrowed */
     const struct policy *policy; /* its filter is the first one */
+    struct publish publish;      /* for sandbox-run-publish */
 
     /* For both supervisor and init. */
     uint64_t namespaces;       /* CLONE_NEW* */
@@ -166,8 +169,9 @@ struct plan {
     size_t n_forward_ports;
     uint16_t ports[PLAN_MAX_PORTS];
     size_t n_ports;
-    bool report;    /* report refused system calls and connections to the supervisor */
-    bool supervise; /* init enforces the limits that no cgroup does */
+    uint32_t n_published; /* ports that lead in: sandbox-run-publish gets sockets */
+    bool report;          /* report refused system calls and connections to the supervisor */
+    bool supervise;       /* init enforces the limits that no cgroup does */
     uint64_t memory_bytes, cpu_ms, max_processes;
     /* When init ends the run itself, because its supervisor was stopped or hangs. */
     uint64_t deadline_ms;

@@ -69,6 +69,7 @@ static void put_network(struct buf *out, const struct plan *plan)
     buf_put_u32(out, plan->network);
     put_ports(out, plan->forward_ports, plan->n_forward_ports);
     put_ports(out, plan->ports, plan->n_ports);
+    buf_put_u32(out, plan->n_published);
     buf_put_u32(out, plan->report);
 }
 
@@ -135,6 +136,7 @@ static void get_network(struct plan *plan, struct buf_reader *in)
         plan->network = (enum network_mode)mode;
     plan->n_forward_ports = get_ports(in, plan->forward_ports, PLAN_MAX_FORWARDS);
     plan->n_ports = get_ports(in, plan->ports, PLAN_MAX_PORTS);
+    plan->n_published = buf_reader_u32(in);
     plan->report = buf_reader_u32(in) != 0;
 }
 

@@ -38,10 +38,12 @@ static int add_writable(struct plan *plan, const char *path, sbr_error *err)
     return 0;
 }
 
-static int add_name(struct plan *plan, const struct plan_image_name *name, sbr_error *err)
+static int add_name(struct plan *plan, const struct plan_input *in,
+                    const struct plan_image_name *name, sbr_error *err)
 {
+    bool read_only = plan_image_is_read_only(in);
     const char *path = plan_printf(plan, "/%s", name->name);
-    struct plan_op op = { .kind = name->link ? OP_SYMLINK : OP_SCRATCH,
+    struct plan_op op = { .kind = name->link ? OP_SYMLINK : (read_only ? OP_DIR : OP_SCRATCH),
                           .from = name->link ? plan_printf(plan, "%s", name->link) : NULL,
                           .mode = name->link ? 0 : 0755 };
 
@@ -50,7 +52,7 @@ static int add_name(struct plan *plan, const struct plan_image_name *name, sbr_e
     op.to = path + 1;
     if (plan_add_op(plan, op, err) < 0)
         return err->code;
-    return name->link ? 0 : add_writable(plan, path, err);
+    return name->link || read_only ? 0 : add_writable(plan, path, err);
 }
 
 int plan_image_root(struct plan *plan, const struct plan_input *in, sbr_error *err)
@@ -60,7 +62,7 @@ int plan_image_root(struct plan *plan, const struct plan_input *in, sbr_error *e
     if (plan_trees(plan, in, true, err) < 0)
         return err->code;
     for (size_t i = 0; i < in->image->n_names; i++)
-        if (add_name(plan, &in->image->names[i], err) < 0)
+        if (add_name(plan, in, &in->image->names[i], err) < 0)
             return err->code;
     resolver.flags |= OP_OVER;
     if (plan_add_op(plan, hosts_op, err) < 0)

@@ -11,14 +11,22 @@ struct plan_image_name {
     const char *link; /* what it leads to; NULL: an empty directory */
 };
 
+/* What the image calls the one user of the sandbox. */
+struct plan_image_user {
+    uint32_t uid, gid;
+    char name[65];  /* empty: none */
+    char home[256]; /* a directory of the image; empty: none */
+};
+
 struct plan_image {
     const struct plan_image_name *names;
     size_t n_names;
-    const struct string_list *env;     /* NAME=VALUE, below the request's */
-    const struct string_list *command; /* for a request that has none */
-    const char *path;                  /* of those, the value of PATH */
-    bool runs_objects;                 /* its C library takes our shared objects */
-    const char *workdir;               /* for a request that brings nothing to /work; may be NULL */
+    const struct string_list *env;      /* NAME=VALUE, below the request's */
+    const struct string_list *command;  /* for a request that has none */
+    const char *path;                   /* of those, the value of PATH */
+    const struct plan_image_user *user; /* NULL: it names none, or root */
+    bool runs_objects;                  /* its C library takes our shared objects */
+    const char *workdir; /* for a request that brings nothing to /work; may be NULL */
 };
 
 /* The image's trees and names.  Its own files in /etc stay, but for what names the network. */

@@ -189,6 +189,7 @@ char *plan_to_json(const struct plan *plan, bool pretty)
     jsonw_number(&j, "scratch_bytes", plan->scratch_bytes);
     jsonw_number(&j, "scratch_inodes", plan->scratch_inodes);
     result_put_network(&j, "network", &plan->egress);
+    publish_put_json(&j, "ports", &plan->publish);
     put_ops(&j, plan);
     put_excluded(&j, plan);
     put_rlimits(&j, plan);

@@ -114,6 +114,39 @@ static int choose_policy(struct plan *plan, const struct plan_input *in, sbr_err
     return 0;
 }
 
+/* A published port leads to the sandbox's own loopback, so there is one. */
+static int publish_ports(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    const sbr_request *req = in->request;
+
+    if (!req->publish.n)
+        return 0;
+    if (!in->features->user_namespaces)
+        return err_set(err, SBR_E_UNSUPPORTED, "plan",
+                       "without namespaces the program has no network of its own, so %s is "
+                       "refused; `sandbox-run doctor` says how to get them",
+                       request_word(req, CALLED_PUBLISH));
+    if (plan->network == NETWORK_NONE)
+        plan->network = plan->egress.mode = NETWORK_LOCALHOST;
+    plan->publish = req->publish;
+    plan->n_published = (uint32_t)req->publish.n;
+    result_add_mechanism(&plan->isolation, "publish");
+    return 0;
+}
+
+/* Both would mean the port of the sandbox's loopback: one leads in, the other out. */
+static int check_published(const struct plan *plan, const sbr_request *req, sbr_error *err)
+{
+    for (size_t i = 0; i < plan->publish.n; i++)
+        for (size_t k = 0; k < plan->n_forward_ports; k++)
+            if (plan->publish.rules[i].inside == plan->forward_ports[k])
+                return err_set(err, SBR_E_INVALID, "plan",
+                               "port %u inside cannot both be published and lead to this "
+                               "machine's localhost; leave %s or the rule for localhost out",
+                               plan->forward_ports[k], request_word(req, CALLED_PUBLISH));
+    return 0;
+}
+
 int plan_network(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
     if (in->stage == STAGE_RUN && network_of_program(plan, in, err) < 0)
@@ -121,6 +154,8 @@ int plan_network(struct plan *plan, const struct plan_input *in, sbr_error *err)
     if (in->stage != STAGE_RUN && in->config)
         plan->egress = in->config->network;
     plan->network = plan->egress.mode;
+    if (in->stage == STAGE_RUN && publish_ports(plan, in, err) < 0)
+        return err->code;
     if (plan->network != NETWORK_NONE && !in->features->user_namespaces)
         return err_set(err, SBR_E_UNSUPPORTED, "plan",
                        "without namespaces there is no network that could be limited, so %s %s "
@@ -133,7 +168,7 @@ int plan_network(struct plan *plan, const struct plan_input *in, sbr_error *err)
             return err->code;
         result_add_mechanism(&plan->isolation, "egress");
     }
-    return 0;
+    return check_published(plan, in->request, err);
 }
 
 struct plan_op plan_network_resolver(const struct plan *plan)

@@ -52,7 +52,18 @@ static int language_env(struct plan *plan, const struct plan_input *in,
 /* Files that tools store in a home directory must not appear as changes of the project. */
 static const char *plan_home(const struct plan_input *in)
 {
+    const struct plan_image_user *user = in->image ? in->image->user : NULL;
+
+    if (user && user->home[0] && in->stage == STAGE_RUN)
+        return user->home;
     return in->request->project && stage_sees_work(in) ? "/tmp" : INSIDE_WORK;
+}
+
+static const char *user_variable(struct plan *plan, const struct plan_input *in)
+{
+    const struct plan_image_user *user = in->image ? in->image->user : NULL;
+
+    return user && user->name[0] ? plan_printf(plan, "USER=%s", user->name) : "USER=sandbox";
 }
 
 static const struct string_list no_strings;
@@ -105,7 +116,7 @@ static int plan_env(struct plan *plan, const struct plan_input *in,
         path_variable(plan, in, values),
         plan_printf(plan, "HOME=%s%s", plan->run_dir ? plan->run_dir : "", plan_home(in)),
         "LANG=C.UTF-8",
-        "USER=sandbox",
+        user_variable(plan, in),
         /* Only where it is not /tmp. */
         plan_printf(plan, "TMPDIR=%s/tmp", plan->run_dir ? plan->run_dir : ""),
     };
@@ -120,7 +131,7 @@ static int plan_env(struct plan *plan, const struct plan_input *in,
         return err->code;
     plan->env =
         plan_alloc(plan, (n_base + n_tty + image->n + own.n + given->n + 2) * sizeof(*plan->env));
-    if (!plan->env || !base_env[0] || !base_env[1] || !base_env[4])
+    if (!plan->env || !base_env[0] || !base_env[1] || !base_env[3] || !base_env[4])
         return err_set_oom(err, "plan");
     for (size_t i = 0; i < n_base; i++)
         env_set(plan->env, &n, base_env[i]);

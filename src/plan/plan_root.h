@@ -27,6 +27,8 @@ int plan_outputs(struct plan *plan, const struct plan_input *in, sbr_error *err)
 /* Stages other than the program's own see only the tree at /work. */
 bool plan_tree_is_seen(const struct plan_input *in, const struct plan_tree *tree);
 const struct plan_tree *plan_tree_at_work(const struct plan_input *in); /* or NULL */
+/* True when the program cannot change the image; stages before it may. */
+bool plan_image_is_read_only(const struct plan_input *in);
 /* True when the program writes to files of the host. */
 bool plan_writes_to_host(const struct plan_input *in);
 /* True when a volume shows inodes of the host and the program may not use sockets among them. */

@@ -53,10 +53,29 @@ bool plan_hides_sockets(const struct plan_input *in)
     return shown;
 }
 
-static int add_rule(struct plan *plan, const struct plan_tree *tree, sbr_error *err)
+bool plan_image_is_read_only(const struct plan_input *in)
+{
+    return in->image && in->request->read_only && in->stage == STAGE_RUN;
+}
+
+/* Mount points and our own files are made in an image before it becomes read-only.  A volume at the
+ * same place covers it and keeps its own mode. */
+static bool is_sealed(const struct plan_input *in, const struct plan_tree *tree)
+{
+    if (!tree->image || tree->mode != VOLUME_COW || !plan_image_is_read_only(in))
+        return false;
+    for (size_t i = 0; i < in->n_trees; i++)
+        if (!in->trees[i].image && !strcmp(in->trees[i].target, tree->target))
+            return false;
+    return true;
+}
+
+static int add_rule(struct plan *plan, const struct plan_input *in, const struct plan_tree *tree,
+                    sbr_error *err)
 {
     /* The rules include /work already, and all of the root is readable. */
-    if (!plan->landlock_abi || tree->mode == VOLUME_RO || !strcmp(tree->target, INSIDE_WORK))
+    if (!plan->landlock_abi || tree->mode == VOLUME_RO || is_sealed(in, tree) ||
+        !strcmp(tree->target, INSIDE_WORK))
         return 0;
     if (plan->n_rules == PLAN_MAX_RULES)
         return err_set(err, SBR_E_INVALID, "plan", "there are more trees than rules for them");
@@ -183,6 +202,8 @@ static int add_tree(struct plan *plan, const struct plan_input *in, const struct
         return err->code;
     if (in->image)
         op.flags |= OP_OVER;
+    if (is_sealed(in, tree))
+        op.flags |= OP_SEALED;
     if (in->features->privileged && in->features->mounts)
         op.flags |= OP_PASSED;
     if (tree->mode == VOLUME_RO && !tree->plain && !tree->sockets)
@@ -193,7 +214,7 @@ static int add_tree(struct plan *plan, const struct plan_input *in, const struct
         return err->code;
     if (plan_add_op(plan, op, err) < 0)
         return err->code;
-    return add_rule(plan, tree, err);
+    return add_rule(plan, in, tree, err);
 }
 
 /* Reports the copy-on-write kinds and what bounds a workspace: scratch space or periodic checks. */

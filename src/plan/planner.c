@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "plan/plan_image.h"
 #include "plan/plan_network.h"
 #include "plan/plan_root.h"
 
@@ -225,8 +226,10 @@ static void plan_filters(struct plan *plan, const struct plan_input *in)
 
 static void plan_confinement(struct plan *plan, const struct plan_input *in)
 {
-    plan->inside_uid = INSIDE_UID;
-    plan->inside_gid = INSIDE_GID;
+    const struct plan_image_user *user = in->image ? in->image->user : NULL;
+
+    plan->inside_uid = user ? user->uid : INSIDE_UID;
+    plan->inside_gid = user ? user->gid : INSIDE_GID;
     plan->hostname = "sandbox";
     plan_rlimits(plan);
     if (!plan->run_dir)

@@ -31,6 +31,7 @@ void sandbox_reset(struct sandbox *box)
         box->cgroup.parent_fd[i] = box->cgroup.leaf_fd[i] = -1;
     box->cgroup.oom_fd = -1;
     egress_reset(&box->egress);
+    publish_process_reset(&box->publish);
 }
 
 /* The near end must not block; the far end is the program's and must block. */

@@ -11,9 +11,9 @@ struct far_channels {
 };
 
 /* clang-format off */
-#define FAR_CHANNELS_NONE { { -1, -1, -1, -1, -1, -1, -1, -1 } }
+#define FAR_CHANNELS_NONE { { -1, -1, -1, -1, -1, -1, -1, -1, -1 } }
 /* clang-format on */
-_Static_assert(N_INIT_FDS == 8, "FAR_CHANNELS_NONE has a place for each");
+_Static_assert(N_INIT_FDS == 9, "FAR_CHANNELS_NONE has a place for each");
 
 void channels_close_far(struct far_channels *far);
 /* Makes a sandbox that holds nothing. */

@@ -27,21 +27,24 @@ void egress_reset(struct egress *egress)
 
 /* Egress does not need root's rights.  Root of a user namespace that maps no other user is the user
  * that made it. */
-int egress_take_id(struct egress *egress, const struct plan *plan, const struct features *features,
-                   sbr_error *err)
+int egress_choose_id(struct ids *ids, const struct features *features, sbr_error *err)
 {
     int r = 0;
 
-    if (!network_goes_outside(plan->network))
-        return 0;
     if (features->privileged)
-        r = ids_take(&egress->ids, features, err);
+        r = ids_take(ids, features, err);
     if (r == SBR_E_BUSY || (!features->privileged && features->is_host_root)) {
-        egress->ids =
+        *ids =
             (struct ids){ .host_uid = EGRESS_FIXED_ID, .host_gid = EGRESS_FIXED_ID, .lock_fd = -1 };
         r = 0;
     }
     return r;
+}
+
+int egress_take_id(struct egress *egress, const struct plan *plan, const struct features *features,
+                   sbr_error *err)
+{
+    return network_goes_outside(plan->network) ? egress_choose_id(&egress->ids, features, err) : 0;
 }
 
 /* Writes the configuration in the order in which egress reads it. */

@@ -26,6 +26,8 @@ void egress_reset(struct egress *egress);
  * is none; the caller closes it.  After a failure egress_stop and egress_done are still due. */
 int egress_prepare(struct egress *egress, const struct plan *plan, int *ret_link, sbr_error *err)
     must_check;
+/* A user for a helper that root starts: one of its own, or the fixed one. */
+int egress_choose_id(struct ids *ids, const struct features *features, sbr_error *err) must_check;
 /* Chooses the user of egress, when the plan reaches outside.  Held until egress_stop. */
 int egress_take_id(struct egress *egress, const struct plan *plan, const struct features *features,
                    sbr_error *err) must_check;

@@ -4,7 +4,7 @@
  *   v2: janitor, leaf with limits
  *   clone3 ------------------------->  starts, reads its plan
  *   map ids, ORDER_MAPPED ---------->  ids, mounts
- *   with a network: egress
+ *   with a network: egress; with published ports: publish
  *   v1: janitor, leaves, limits  ----------------------------->   waits for our end
  *   ORDER_ENTER with `tasks` ------->  enters, writes the program,
  *                                      confines itself
@@ -18,6 +18,7 @@
 #include <linux/sched.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -43,9 +44,26 @@ static bool has_cow(const struct plan *plan)
     return found && !plan_leaves_out(plan, "mounts");
 }
 
+/* A container's maker knows nothing of the leaf, so init is moved before its first step. */
+static int start_in_container(struct sandbox *box, const struct plan *plan,
+                              const struct far_channels *far, sbr_error *err)
+{
+    int leaf = cgroup_clone_fd(&box->cgroup);
+    char pid[16];
+
+    if (box->host->open(box, plan, far, err) < 0)
+        return err->code;
+    snprintf(pid, sizeof(pid), "%d", (int)box->init.pid);
+    if (leaf >= 0 && fd_write_small(leaf, "cgroup.procs", pid) < 0)
+        return err_set_errno(err, "cgroup", "cannot move init into its cgroup");
+    return 0;
+}
+
 static int start_init(struct sandbox *box, const struct plan *plan, const struct far_channels *far,
                       sbr_error *err)
 {
+    if (box->host)
+        return start_in_container(box, plan, far, err);
     box->spawn = calloc(1, sizeof(*box->spawn));
     if (!box->spawn)
         return err_set_oom(err, "spawn");
@@ -131,8 +149,16 @@ static int make_group(struct sandbox *box, const struct plan *plan, sbr_error *e
     return cgroup_create(&box->cgroup, &plan->limits, err);
 }
 
+static int start_helpers(struct sandbox *box, const struct plan *plan,
+                         const struct publish_listeners *listeners, sbr_error *err)
+{
+    if (egress_start(&box->egress, plan, err) < 0)
+        return err->code;
+    return publish_process_start(&box->publish, plan, listeners, err);
+}
+
 static int sandbox_bring_up(struct sandbox *box, const struct plan *plan, struct far_channels *far,
-                            sbr_error *err)
+                            const struct publish_listeners *listeners, sbr_error *err)
 {
     bool forked_inside = box->cgroup.kind == CGROUP_V2;
 
@@ -144,7 +170,7 @@ static int sandbox_bring_up(struct sandbox *box, const struct plan *plan, struct
         return err->code;
     if (start_init(box, plan, far, err) < 0)
         return err->code;
-    if (order_mapped(box, plan, err) < 0 || egress_start(&box->egress, plan, err) < 0)
+    if (order_mapped(box, plan, err) < 0 || start_helpers(box, plan, listeners, err) < 0)
         return err->code;
     if (!forked_inside && make_group(box, plan, err) < 0)
         return err->code;
@@ -153,21 +179,33 @@ static int sandbox_bring_up(struct sandbox *box, const struct plan *plan, struct
     return order_enter(box, err);
 }
 
-int sandbox_start(struct sandbox *box, const struct plan *plan, const struct features *features,
+int sandbox_start(struct sandbox *box, const struct plan *plan, const struct sandbox_means *means,
                   sbr_error *err)
 {
+    return sandbox_start_on(box, plan, means, NULL, NULL, err);
+}
+
+int sandbox_start_on(struct sandbox *box, const struct plan *plan,
+                     const struct sandbox_means *means, const struct sandbox_host *host,
+                     void *container, sbr_error *err)
+{
+    const struct features *features = means->features;
     struct far_channels far = FAR_CHANNELS_NONE;
     int r;
 
     sandbox_reset(box);
+    box->host = host;
+    box->container = container;
     box->run_dir = plan->run_dir;
     r = ids_take(&box->ids, features, err);
     if (r == 0)
         r = egress_take_id(&box->egress, plan, features, err);
     if (r == 0)
+        r = publish_process_prepare(&box->publish, plan, features, &far.fds[INIT_PUBLISH], err);
+    if (r == 0)
         r = cgroup_open(&box->cgroup, plan, &features->cgroup, err);
     if (r == 0)
-        r = sandbox_bring_up(box, plan, &far, err);
+        r = sandbox_bring_up(box, plan, &far, means->listeners, err);
     channels_close_far(&far); /* our copies would keep the streams open after the program's end */
     if (r < 0) {
         sandbox_end(box);
@@ -184,8 +222,10 @@ void sandbox_kill(const struct sandbox *box)
         return;
     if (box->run_dir)
         (void)give_order(box, ORDER_KILL, NULL, 0);
-    else if (box->init.pidfd >= 0)
-        syscall(SYS_pidfd_send_signal, box->init.pidfd, SIGKILL, NULL, 0);
+    else if (box->init.pidfd >= 0 &&
+             syscall(SYS_pidfd_send_signal, box->init.pidfd, SIGKILL, NULL, 0) < 0 &&
+             errno == EPERM && box->host)
+        box->host->kill(box);
 }
 
 void sandbox_order_kill(const struct sandbox *box)
@@ -236,17 +276,22 @@ static void close_control(struct sandbox *box)
     box->control = -1; /* sandbox_done closes it again */
 }
 
-/* Another process reaps init and removes the cgroups. */
-static void end_ready(struct sandbox *box)
+/* Where another process reaps init. */
+static void await_death(const struct sandbox *box)
 {
     struct pollfd init = { .fd = box->init.pidfd, .events = POLLIN };
 
+    while (poll(&init, 1, -1) < 0 && errno == EINTR)
+        continue;
+}
+
+/* Another process reaps init and removes the cgroups. */
+static void end_ready(struct sandbox *box)
+{
     if (box->init.pidfd >= 0)
         sandbox_kill(box);
-    if (box->init.pidfd >= 0 && !(box->report && REPORT_IS_FINAL(box->report->state))) {
-        while (poll(&init, 1, -1) < 0 && errno == EINTR)
-            continue;
-    }
+    if (box->init.pidfd >= 0 && !(box->report && REPORT_IS_FINAL(box->report->state)))
+        await_death(box);
     cgroup_leave(&box->cgroup);
     ids_release(&box->ids);
 }
@@ -265,8 +310,14 @@ void sandbox_end(struct sandbox *box)
         else
             sandbox_kill(box);
         /* A wait of the caller for any child may have taken the status; we do not need it. */
-        waitid(P_PIDFD, (id_t)box->init.pidfd, &info, WEXITED | __WALL);
+        if (box->host)
+            await_death(box);
+        else
+            waitid(P_PIDFD, (id_t)box->init.pidfd, &info, WEXITED | __WALL);
     }
+    publish_process_stop(&box->publish);
+    if (box->host)
+        box->host->close(box);
     egress_stop(&box->egress);
     if (box->run_dir)
         run_dir_remove(box->run_dir);
@@ -279,6 +330,7 @@ void sandbox_done(struct sandbox *box)
 {
     janitor_free(box->janitor);
     egress_done(&box->egress);
+    publish_process_done(&box->publish);
     free(box->spawn);
     if (box->report)
         munmap(box->report, REPORT_SIZE);

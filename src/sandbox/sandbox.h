@@ -9,20 +9,39 @@
 #include "sandbox/egress_process.h"
 #include "sandbox/ids.h"
 #include "sandbox/janitor.h"
+#include "sandbox/publish_process.h"
 #include "sandbox/spawn.h"
 #include "wire/control.h"
 
+struct sandbox;
+struct far_channels;
+
+/* A way to make the container in which init makes its sandbox: src/backend/. */
+struct sandbox_host {
+    /* Starts the container and init in it, and sets `init` of the box; -1 and *err otherwise, with
+     * nothing left behind. */
+    int (*open)(struct sandbox *box, const struct plan *plan, const struct far_channels *far,
+                sbr_error *err);
+    /* Ends the container by its maker's means, where a signal to init is refused. */
+    void (*kill)(const struct sandbox *box);
+    /* Init is dead: removes the container. */
+    void (*close)(struct sandbox *box);
+};
+
 struct sandbox {
     struct process init;
-    int control; /* orders to init */
-    int in;      /* the program's stdin, to write to; of a session, the kernel's channel */
-    int out;     /* its stdout and stderr, to read from */
+    const struct sandbox_host *host; /* NULL: init is our own child, in no container */
+    void *container;                 /* the host's own data */
+    int control;                     /* orders to init */
+    int in;  /* the program's stdin, to write to; of a session, the kernel's channel */
+    int out; /* its stdout and stderr, to read from */
     int err;
     int terminal;               /* the master side of the program's; -1: init makes it, or none */
     int collected;              /* collected files, to read from; -1: none */
     struct init_report *report; /* a page shared with init */
     struct spawn *spawn;
     struct egress egress;
+    struct publish_process publish;
     struct cgroup cgroup;
     struct janitor *janitor;
     struct ids ids;
@@ -40,10 +59,21 @@ struct sandbox {
 /* Limits that a standby sandbox has in advance, at their defaults: most runs change none. */
 #define SANDBOX_USUAL_LIMITS (1u << CG_MEMORY | 1u << CG_PIDS)
 
+/* What a sandbox is made of, beside its plan; borrowed. */
+struct sandbox_means {
+    const struct features *features;
+    const struct publish_listeners *listeners; /* those of plan->publish */
+};
+
 /* Starts init with its plan.  A failure leaves nothing behind.  The program runs once init has
  * finished its steps, which it reports on `control`. */
-int sandbox_start(struct sandbox *box, const struct plan *plan, const struct features *features,
+int sandbox_start(struct sandbox *box, const struct plan *plan, const struct sandbox_means *means,
                   sbr_error *err) must_check;
+
+/* The same in a container that `host` makes; `container` is the host's. */
+int sandbox_start_on(struct sandbox *box, const struct plan *plan,
+                     const struct sandbox_means *means, const struct sandbox_host *host,
+                     void *container, sbr_error *err) must_check;
 
 /* Describes a standby sandbox for another process.  `fds` are borrowed: call sandbox_done() after
  * they were sent. */

@@ -24,6 +24,7 @@
 #include "base/arch.h"
 #include "base/fd.h"
 #include "wire/egress.h"
+#include "wire/publishing.h"
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U
@@ -32,6 +33,7 @@
 /* The images of the helpers, embedded by the build. */
 extern const unsigned char init_image_start[], init_image_end[];
 extern const unsigned char egress_image_start[], egress_image_end[];
+extern const unsigned char publish_image_start[], publish_image_end[];
 
 static const struct {
     const char *name;
@@ -39,6 +41,7 @@ static const struct {
 } helpers[N_HELPERS] = {
     [HELPER_INIT] = { INIT_NAME, init_image_start, init_image_end },
     [HELPER_EGRESS] = { EGRESS_NAME, egress_image_start, egress_image_end },
+    [HELPER_PUBLISH] = { PUBLISH_NAME, publish_image_start, publish_image_end },
 };
 
 /* Opened on first use and kept for the life of the process. */
@@ -46,7 +49,8 @@ static struct image {
     int fd;
     int sys_errno;
 } images[N_HELPERS];
-static pthread_once_t images_once[N_HELPERS] = { PTHREAD_ONCE_INIT, PTHREAD_ONCE_INIT };
+static pthread_once_t images_once[N_HELPERS] = { PTHREAD_ONCE_INIT, PTHREAD_ONCE_INIT,
+                                                 PTHREAD_ONCE_INIT };
 
 static void open_image(enum helper helper)
 {
@@ -68,6 +72,15 @@ static void open_egress(void)
 {
     open_image(HELPER_EGRESS);
 }
+
+static void open_publish(void)
+{
+    open_image(HELPER_PUBLISH);
+}
+
+static void (*const openers[N_HELPERS])(void) = {
+    [HELPER_INIT] = open_init, [HELPER_EGRESS] = open_egress, [HELPER_PUBLISH] = open_publish
+};
 
 void spawn_forget_helpers(void)
 {
@@ -179,8 +192,7 @@ int spawn_start(struct spawn *spawn, struct process *ret, sbr_error *err)
     sigset_t all, before;
     long pid;
 
-    pthread_once(&images_once[spawn->helper],
-                 spawn->helper == HELPER_INIT ? open_init : open_egress);
+    pthread_once(&images_once[spawn->helper], openers[spawn->helper]);
     image = &images[spawn->helper];
     if (image->fd < 0) {
         errno = image->sys_errno;

@@ -8,11 +8,12 @@
 
 #include "base/err.h"
 #include "wire/control.h"
+#include "wire/publishing.h"
 
 #define SPAWN_STACK 16384
-#define SPAWN_MAX_FDS N_INIT_FDS
+#define SPAWN_MAX_FDS PUBLISH_MAX_FDS
 
-enum helper { HELPER_INIT, HELPER_EGRESS, N_HELPERS };
+enum helper { HELPER_INIT, HELPER_EGRESS, HELPER_PUBLISH, N_HELPERS };
 
 struct process {
     pid_t pid;

@@ -14,6 +14,7 @@
 
 #define DISPLAY_MAX ((size_t)16 << 20) /* bytes of all bundles of a cell */
 #define CPU_LOOK_US 1000
+#define READ_LOOK_US 5000 /* between two looks whether the kernel has read its cell */
 
 static void begin_figures(struct session *s, struct cell *cell)
 {
@@ -325,11 +326,8 @@ void cell_done(struct kernel *k, const struct frame *frame)
     s->hooks->go_on(s);
 }
 
-static void not_stopped(void *context, uint32_t events)
+static void not_stopped(struct session *s)
 {
-    struct session *s = context;
-
-    (void)events;
     s->hooks->end_kernel(s->cell->kernel,
                          s->cell->kernel->index
                              ? "the cell did not end when it was interrupted, so its kernel was "
@@ -338,19 +336,28 @@ static void not_stopped(void *context, uint32_t events)
                                "killed");
 }
 
-static uint64_t half_of_grace(const struct session *s)
-{
-    return clock_now_us() + s->limits.value[SBR_GRACE_MS] * 500 + 1;
-}
-
-/* A kernel ignores an interrupt while no cell runs: the first one may have come before the cell. */
-static void interrupt_again(void *context, uint32_t events)
+/* Interrupts the cell, once more after half of the grace, and then ends its kernel.  A kernel
+ * ignores an interrupt while no cell runs, so it first gets the time to read the cell. */
+static void press(void *context, uint32_t events)
 {
     struct session *s = context;
+    struct cell *cell = s->cell;
+    uint64_t now = clock_now_us(), next = cell->kill_us;
 
     (void)events;
-    runner_signal_kernel(s->job, s->cell->kernel->index, SIGINT);
-    loop_set_timer(&s->loop, TIMER_KILL, half_of_grace(s), not_stopped, s);
+    if (now >= cell->kill_us) {
+        not_stopped(s);
+        return;
+    }
+    if (!kernel_has_read(cell->kernel)) {
+        next = now + READ_LOOK_US < next ? now + READ_LOOK_US : next;
+    } else {
+        runner_signal_kernel(s->job, cell->kernel->index, SIGINT);
+        if (!cell->pressed)
+            next = now + (cell->kill_us - now) / 2;
+        cell->pressed = true;
+    }
+    loop_set_timer(&s->loop, TIMER_KILL, next, press, s);
 }
 
 void cell_stop_it(struct session *s, enum cell_stop why)
@@ -358,8 +365,8 @@ void cell_stop_it(struct session *s, enum cell_stop why)
     if (!s->cell || s->cell->stop != CELL_ON)
         return;
     s->cell->stop = why;
-    runner_signal_kernel(s->job, s->cell->kernel->index, SIGINT);
-    loop_set_timer(&s->loop, TIMER_KILL, half_of_grace(s), interrupt_again, s);
+    s->cell->kill_us = clock_now_us() + s->limits.value[SBR_GRACE_MS] * 1000 + 1;
+    press(s, 0);
 }
 
 /* What stopped the cell counts, not how its kernel ended. */

@@ -26,6 +26,8 @@ struct connection {
     struct loop_watch watch;
     struct buf in, out;
     bool holds; /* the session ends with it */
+    bool asked; /* for a cell, at least once */
+    bool left;  /* it was interrupted before that */
     bool waits; /* for its turn, with this: */
     struct cell_request request;
 };
@@ -130,8 +132,36 @@ void connection_error(struct session *s, struct connection *c, const sbr_error *
     connection_send(s, c, "\n", 1);
 }
 
+static void refuse_interrupted(struct connection *c)
+{
+    sbr_error err;
+
+    err_set(&err, SBR_E_BUSY, "session", "the cell was interrupted before it began");
+    connection_error(c->session, c, &err);
+}
+
+/* An interrupt may come before its cell does, because a client sends both from two threads. */
+bool connection_interrupt(struct connection *c)
+{
+    if (c->waits) {
+        c->waits = false;
+        free(take_ptr(c->request.code));
+        refuse_interrupted(c);
+        return false;
+    }
+    c->left = !c->asked;
+    return c->session->cell && c->session->cell->client == c;
+}
+
 void connection_wait(struct connection *c, struct cell_request *request)
 {
+    c->asked = true;
+    if (c->left) {
+        c->left = false;
+        free(take_ptr(request->code));
+        refuse_interrupted(c);
+        return;
+    }
     free(c->request.code);
     c->request = *request;
     request->code = NULL;

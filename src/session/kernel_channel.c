@@ -1,8 +1,10 @@
 /* Frames to and from the kernel.  Everything that comes from it may be the work of a hostile cell.
  */
 #include <errno.h>
+#include <linux/sockios.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -138,6 +140,14 @@ void kernel_send(struct kernel *k, const char *word, uint64_t number, const char
         k->session->hooks->end_kernel(k, "the kernel does not read its channel");
     else
         write_channel(k);
+}
+
+/* A socket counts what the other end has not taken from it yet. */
+bool kernel_has_read(const struct kernel *k)
+{
+    int unread = 0;
+
+    return !k->to.len && (ioctl(k->watch.fd, SIOCOUTQ, &unread) < 0 || unread == 0);
 }
 
 bool kernel_can(const struct kernel *k, const char *what)

@@ -1,4 +1,5 @@
 /* What clients of a session can ask for: one row each. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,8 @@
 #include "session/snapshot.h"
 #include "session/spare.h"
 #include "session/supervisor.h"
+
+#define ANSWER_US 30000000 /* for a kernel to answer a question */
 
 typedef void operation(struct session *s, struct connection *c, const json_t *line);
 
@@ -105,6 +108,7 @@ static void op_info(struct session *s, struct connection *c, const json_t *line)
     if (s->kernels[0].hello)
         json_object_set(answer, "kernel", s->kernels[0].hello);
     json_object_set_new(answer, "kernels", second_kernel_names(s));
+    json_object_set_new(answer, "ports", session_ports(s));
     json_object_set_new(answer, "background_bytes",
                         json_integer(
                             (json_int_t)(s->background_bytes[0] + s->background_bytes[1])));
@@ -117,7 +121,8 @@ static void op_interrupt(struct session *s, struct connection *c, const json_t *
     bool runs = s->cell != NULL;
 
     if (json_is_true(json_object_get(line, "quiet"))) {
-        cell_stop_it(s, CELL_CANCELLED); /* the answer is the end of the cell */
+        if (connection_interrupt(c)) /* the answer is the end of the cell */
+            cell_stop_it(s, CELL_CANCELLED);
         return;
     }
     if (!has_kernel(s, c))
@@ -174,46 +179,6 @@ static void op_restart(struct session *s, struct connection *c, const json_t *li
         supervisor_restart(s, c, NULL);
 }
 
-static json_t *background_of(struct session *s, size_t which)
-{
-    struct output output = { 0 };
-    struct head_tail copy;
-    json_t *text;
-
-    head_tail_take_tail(&s->background[which], &output);
-    text = json_stringn(output.tail ? output.tail : "", output.tail_len);
-    if (!text) /* no UTF-8 */
-        text = json_string("");
-    head_tail_init(&copy, 0, BACKGROUND_KEPT);
-    head_tail_add(&copy, output.tail ? output.tail : "", output.tail_len);
-    s->background[which] = copy;
-    free(output.tail);
-    return text;
-}
-
-static void op_metrics(struct session *s, struct connection *c, const json_t *line)
-{
-    sbr_metrics now = { .struct_size = sizeof(now) };
-
-    (void)line;
-    if (!has_kernel(s, c))
-        return;
-    (void)sbr_job_metrics(s->job, &now);
-    connection_answer(s, c,
-                      json_pack("{s:s, s:I, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
-                                "id", s->dir.id, "cells", (json_int_t)s->cells, "wall_ms",
-                                (double)now.wall_us / 1000, "cpu_user_ms",
-                                (double)now.cpu_user_us / 1000, "cpu_system_ms",
-                                (double)now.cpu_system_us / 1000, "memory_bytes",
-                                (json_int_t)now.memory_bytes, "processes",
-                                (json_int_t)now.processes, "io_read_bytes",
-                                (json_int_t)now.io_read_bytes, "io_write_bytes",
-                                (json_int_t)now.io_write_bytes, "background_stdout_bytes",
-                                (json_int_t)s->background_bytes[0], "background_stderr_bytes",
-                                (json_int_t)s->background_bytes[1], "background_stdout",
-                                background_of(s, 0), "background_stderr", background_of(s, 1)));
-}
-
 static void answer_files(struct session *s, struct connection *c, json_t *answer,
                          const sbr_error *err)
 {
@@ -221,6 +186,19 @@ static void answer_files(struct session *s, struct connection *c, json_t *answer
         connection_answer(s, c, answer);
     else
         connection_error(s, c, err);
+}
+
+static void op_metrics(struct session *s, struct connection *c, const json_t *line)
+{
+    (void)line;
+    if (has_kernel(s, c))
+        connection_answer(s, c, session_figures_used(s));
+}
+
+static void op_limits(struct session *s, struct connection *c, const json_t *line)
+{
+    (void)line;
+    connection_answer(s, c, session_figures_limits(s));
 }
 
 static void op_files(struct session *s, struct connection *c, const json_t *line)
@@ -297,6 +275,34 @@ static bool may_ask(struct session *s, struct connection *c, const struct kernel
     return false;
 }
 
+/* A question runs code of the cells, such as a repr(), which may have no end. */
+static void no_answer(void *context, uint32_t events)
+{
+    struct session *s = context;
+    struct kernel *k = s->answers;
+
+    (void)events;
+    if (s->ask_pressed) {
+        s->hooks->end_kernel(k, "the kernel did not answer a question, so it was killed");
+        return;
+    }
+    s->ask_pressed = true;
+    runner_signal_kernel(s->job, k->index, SIGINT);
+    loop_set_timer(&s->loop, TIMER_ASK, clock_now_us() + s->limits.value[SBR_GRACE_MS] * 1000 + 1,
+                   no_answer, s);
+}
+
+static void begin_question(struct session *s, struct connection *c, struct kernel *k,
+                           uint64_t number)
+{
+    kernel_freeze(s, false);
+    s->asking = c;
+    s->answers = k;
+    s->asked = number;
+    s->ask_pressed = false;
+    loop_set_timer(&s->loop, TIMER_ASK, clock_now_us() + ANSWER_US, no_answer, s);
+}
+
 /* Asks the kernel, which can answer only between cells. */
 static void ask_kernel(struct session *s, struct connection *c, const json_t *line,
                        const char *word)
@@ -317,11 +323,8 @@ static void ask_kernel(struct session *s, struct connection *c, const json_t *li
     }
     if (json_is_integer(cursor) && json_integer_value(cursor) >= 0)
         snprintf(arg, sizeof(arg), "%lld", (long long)json_integer_value(cursor));
-    kernel_freeze(s, false);
-    s->asking = c;
-    s->answers = k;
+    begin_question(s, c, k, s->asked + 1);
     s->asks_state = false;
-    s->asked++;
     kernel_send(k, word, s->asked, arg, json_is_string(code) ? json_string_value(code) : "",
                 json_is_string(code) ? json_string_length(code) : 0);
 }
@@ -334,12 +337,9 @@ static void ask_for_state(struct session *s, struct connection *c, const char *w
 
     if (!may_ask(s, c, k, "checkpoint"))
         return;
-    kernel_freeze(s, false);
-    s->asking = c;
-    s->answers = k;
+    begin_question(s, c, k, number);
     s->asks_state = true;
     s->asks_back = !strcmp(word, "rollback");
-    s->asked = number;
     kernel_send(k, word, number, "-", "", 0);
 }
 
@@ -468,6 +468,7 @@ static const struct {
     { "interrupt", op_interrupt },
     { "close", op_close }, { "check", op_check }, { "complete", op_complete },
     { "vars", op_vars }, { "restart", op_restart }, { "metrics", op_metrics },
+    { "limits", op_limits },
     { "checkpoint", op_checkpoint }, { "rollback", op_rollback }, { "reload", op_reload },
     { "hold", op_hold }, { "note", op_note }, { "fork", op_fork }, { "diff", op_diff },
     { "applied", op_applied }, { "files", op_files }, { "get", op_get }, { "put", op_put },

@@ -136,6 +136,8 @@ void second_kernel_end(struct kernel *k, const char *reason, sbr_error *ret)
     if (k->watch.fd < 0)
         return;
     err_set(ret, SBR_E_UNSUPPORTED, "session", "%s: %.400s", k->language->name, reason);
+    if (s->answers == k)
+        loop_set_timer(&s->loop, TIMER_ASK, 0, NULL, NULL);
     runner_signal_kernel(s->job, k->index, SIGKILL);
     kernel_channel_close(k);
     json_decref(take_ptr(k->hello));

@@ -1,6 +1,7 @@
-/* What a living session is given by its user: hosts that it may reach.  Only clients of the socket
- * can ask, and no program in a sandbox is one (connection_lines.c).  The request gets it as well,
- * so that it holds after a restart and in a copy. */
+/* What a session is given by its user: ports that lead in, and, while it lives, hosts that it may
+ * reach.  Only clients of the socket can ask, and no program in a sandbox is one
+ * (connection_lines.c).  The request gets it as well, so that it holds after a restart and in a
+ * copy. */
 #include "session/supervisor.h"
 
 /* The network of the request, or else of its policy, as the plan has it, becomes the request's. */
@@ -32,4 +33,39 @@ void session_grant_host(struct session *s, struct connection *c, const char *tex
         connection_error(s, c, &err);
     else
         connection_answer(s, c, json_pack("{s:s}", "allowed", rule.text));
+}
+
+json_t *session_ports(const struct session *s)
+{
+    const struct publish *ports = s->job ? runner_ports(s->job) : NULL;
+    json_t *all;
+
+    if (!ports || !ports->n)
+        return NULL; /* as a field that is not there */
+    all = json_array();
+    for (size_t i = 0; i < ports->n; i++) {
+        const struct publish_rule *rule = &ports->rules[i];
+        json_t *addresses = json_array();
+
+        if (rule->v4)
+            json_array_append_new(addresses, json_string("127.0.0.1"));
+        if (rule->v6)
+            json_array_append_new(addresses, json_string("::1"));
+        json_array_append_new(all, json_pack("{s:o, s:i, s:i}", "addresses", addresses, "port",
+                                             rule->port, "inside", rule->inside));
+    }
+    return all;
+}
+
+/* A restart keeps the port that the kernel chose. */
+void session_note_port(struct session *s, const sbr_event *event)
+{
+    struct publish *publish = &s->request.publish;
+
+    for (size_t i = 0; i < publish->n; i++) {
+        if (publish->rules[i].port == 0 && publish->rules[i].inside == event->inside_port) {
+            publish->rules[i].port = (uint16_t)event->port;
+            return;
+        }
+    }
 }

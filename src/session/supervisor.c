@@ -46,9 +46,12 @@ void supervisor_note(const struct session *s)
 
 json_t *supervisor_describe_start(const struct session *s, const char *startup)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:f}", "id", s->dir.id, "lang", s->language->name,
-                     "state", "ready", "startup", startup, "startup_ms",
-                     (double)s->startup_us / 1000);
+    json_t *line =
+        json_pack("{s:s, s:s, s:s, s:s, s:f}", "id", s->dir.id, "lang", s->language->name, "state",
+                  "ready", "startup", startup, "startup_ms", (double)s->startup_us / 1000);
+
+    json_object_set_new(line, "ports", session_ports(s));
+    return line;
 }
 
 /* The client that created the session waits for this line. */
@@ -105,6 +108,7 @@ static void drop_job(struct session *s)
         kernel_channel_close(&s->kernels[i]);
     loop_set_timer(&s->loop, TIMER_CHANNEL, 0, NULL, NULL);
     loop_set_timer(&s->loop, TIMER_START, 0, NULL, NULL);
+    loop_set_timer(&s->loop, TIMER_ASK, 0, NULL, NULL);
 }
 
 static void fail_start(struct session *s, const sbr_error *err)
@@ -256,6 +260,8 @@ static void stage_began(void *context, const sbr_event *event)
 {
     struct session *s = context;
 
+    if (event->type == SBR_EVENT_PORT)
+        session_note_port(s, event);
     if (event->type == SBR_EVENT_STAGE && event->stage && s->state == SESSION_STARTING)
         loop_set_timer(&s->loop, TIMER_START,
                        strcmp(event->stage, "run") ? 0 : clock_now_us() + START_US, start_late, s);
@@ -382,6 +388,7 @@ static void answered(struct kernel *k, const struct frame *frame)
 
     if (payload && s->answers == k && frame->number == s->asked) {
         s->asking = NULL;
+        loop_set_timer(&s->loop, TIMER_ASK, 0, NULL, NULL);
         if (asking && s->asks_state)
             supervisor_answer_state(s, asking, frame, payload);
         else if (asking)

@@ -41,7 +41,8 @@ enum {
     TIMER_CHANNEL,
     TIMER_CPU,
     TIMER_HOLD,
-    TIMER_LOOK
+    TIMER_LOOK,
+    TIMER_ASK
 };
 
 /* Why a cell did not end by itself. */
@@ -112,6 +113,8 @@ struct cell {
     bool peak_is_own; /* the peak of memory began anew with the cell */
     uint64_t started_us, started_at_us;
     enum cell_stop stop;
+    uint64_t kill_us; /* when its kernel is ended, after a stop */
+    bool pressed;     /* it was interrupted */
 };
 
 /* A session that is being made like this one. */
@@ -181,7 +184,8 @@ struct session {
     struct link snapshots;          /* struct snapshot, oldest first */
     struct link copies;             /* of this session, that have not begun yet */
     struct connection *asking;      /* waits for an `answer` of a kernel */
-    const struct kernel *answers;   /* that one */
+    struct kernel *answers;         /* that one */
+    bool ask_pressed;               /* it was interrupted, because it did not answer */
     bool asks_state;                /* for a checkpoint or a rollback */
     bool asks_back;                 /* for the latter */
     uint64_t back_to;               /* the cell of a rollback by replay */
@@ -231,7 +235,14 @@ json_t *session_changes_look(struct session *s, bool keep, sbr_error *err);
 json_t *session_changes_applied(struct session *s, const char *id, const json_t *paths,
                                 sbr_error *err);
 
+/* session_figures.c */
+json_t *session_figures_used(struct session *s);
+json_t *session_figures_limits(const struct session *s);
+
 /* session_grants.c */
+/* The published ports that listen, as an array; NULL: none. */
+json_t *session_ports(const struct session *s);
+void session_note_port(struct session *s, const sbr_event *event);
 /* What a living sandbox is given: another host, another package.  Each answers the client. */
 void session_grant_host(struct session *s, struct connection *c, const char *text);
 
@@ -306,6 +317,8 @@ json_t *second_kernel_names(const struct session *s);
 void kernel_init_all(struct session *s);
 void kernel_channel_open(struct kernel *k, int fd);
 void kernel_channel_close(struct kernel *k);
+/* Whether nothing is on the way to it any more. */
+bool kernel_has_read(const struct kernel *k);
 /* Whether it said so when it was ready. */
 bool kernel_can(const struct kernel *k, const char *what);
 /* Stops everything inside while nothing is wanted, and lets it go on. */
@@ -345,6 +358,8 @@ void connection_answer(struct session *s, struct connection *c, json_t *take_ans
 void connection_error(struct session *s, struct connection *c, const sbr_error *err);
 /* The session ends with this client. */
 void connection_hold(struct connection *c);
+/* The client interrupts what it asked for; true: that is the cell which runs. */
+bool connection_interrupt(struct connection *c);
 /* Keeps the code until nothing else runs. */
 void connection_wait(struct connection *c, struct cell_request *request);
 /* The first client that waits, and what it wants; NULL: none does. */

@@ -25,6 +25,7 @@
 
 #define PROCESS_NAME "sandbox-session"
 #define ANSWER_MAX 65536
+#define GRACE_MS 2000             /* from the interrupt of a cell to the end of its kernel */
 #define AGE_SLACK_MS (15 * 60000) /* for the time that a spare one waits, too */
 #define COPIES_MAX 4              /* at a time */
 
@@ -67,12 +68,15 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* The run of the kernel lasts as long as the session; a cell has the limits of the request. */
+/* The run of the kernel lasts as long as the session; a cell has the limits of the request.  A lost
+ * session costs its user more than a wait, so the grace is longer than that of a run. */
 static void set_limits(struct session *s)
 {
     struct limits *run = &s->request.limits;
 
     s->limits = *run;
+    if (!(run->given & 1u << SBR_GRACE_MS))
+        s->limits.value[SBR_GRACE_MS] = GRACE_MS;
     run->value[SBR_WALL_MS] = s->bounds.age_ms + AGE_SLACK_MS;
     run->value[SBR_CPU_MS] = run->value[SBR_OUTPUT_BYTES] = LIMIT_NONE;
 }
@@ -337,6 +341,8 @@ static int begin_copy(struct session *s, struct connection *c, sbr_error *err)
         return err->code;
     made.request.limits = s->limits;
     made.bounds.held = false; /* it outlives the prompt */
+    for (size_t i = 0; i < made.request.publish.n; i++)
+        made.request.publish.rules[i].port = 0; /* this session has those ports */
     made.replay = (struct replay){ .cells = cells, .record = true };
     made.replay.files = snapshot_take(s, s->cells + 1, err);
     r = made.replay.files ? begin(&made, &fd, err) : err->code;

@@ -24,6 +24,7 @@ enum init_fd {
     INIT_REPORT,
     INIT_COLLECT, /* for writing; the report again when the plan collects nothing */
     INIT_LINK,    /* to sandbox-run-egress; the report again when there is none   */
+    INIT_PUBLISH, /* to sandbox-run-publish; the same                             */
     N_INIT_FDS
 };
 

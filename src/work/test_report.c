@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/buf.h"
 #include "base/jsonw.h"
@@ -46,6 +47,49 @@ static void add_line(struct buf *out, const char *line, size_t len)
     }
 }
 
+/* A polynomial modulo a prime at a random point: names that were chosen to collide do not. */
+static uint64_t hash_name(const struct report *r, const char *name)
+{
+    const uint64_t prime = (1ULL << 61) - 1;
+    uint64_t hash = 1;
+
+    for (; *name; name++)
+        hash = (uint64_t)(((unsigned __int128)hash * r->key + (unsigned char)*name) % prime);
+    return hash;
+}
+
+/* The slot that has the name, or the free one where it belongs. */
+static uint32_t *find_slot(const struct report *r, const char *name)
+{
+    size_t at = hash_name(r, name) & (r->n_slots - 1);
+
+    while (r->slots[at] && strcmp(r->cases[r->slots[at] - 1].name, name) != 0)
+        at = (at + 1) & (r->n_slots - 1);
+    return &r->slots[at];
+}
+
+/* Room for one more case: at most half of the slots are taken. */
+static int grow_slots(struct report *r, sbr_error *err)
+{
+    size_t wanted = r->n_slots ? 2 * r->n_slots : 64;
+    uint32_t *slots;
+
+    if (2 * (r->n + 1) <= r->n_slots)
+        return 0;
+    slots = calloc(wanted, sizeof(*slots));
+    if (!slots)
+        return err_set_oom(err, "report");
+    if (!r->key && getrandom(&r->key, sizeof(r->key), GRND_NONBLOCK) < 0)
+        r->key = (uint64_t)(uintptr_t)slots;
+    r->key = r->key % ((1ULL << 61) - 2) + 1;
+    free(r->slots);
+    r->slots = slots;
+    r->n_slots = wanted;
+    for (size_t i = 0; i < r->n; i++)
+        *find_slot(r, r->cases[i].name) = (uint32_t)i + 1;
+    return 0;
+}
+
 struct report_case *test_report_add(struct report *r, const char *group, const char *name,
                                     sbr_error *err)
 {
@@ -58,13 +102,17 @@ struct report_case *test_report_add(struct report *r, const char *group, const c
                 REPORT_MOST_CASES);
         return NULL;
     }
+    if (grow_slots(r, err) < 0)
+        return NULL;
     whole = text_format("%s%s%s", grouped ? group : "", grouped ? "::" : "", name);
     grown = whole ? realloc(r->cases, (r->n + 1) * sizeof(*grown)) : NULL;
     if (grown) {
         r->cases = grown;
         grown[r->n] = (struct report_case){ .name = visible(whole, strlen(whole)) };
-        if (grown[r->n].name)
+        if (grown[r->n].name) {
+            *find_slot(r, grown[r->n].name) = (uint32_t)r->n + 1;
             return &grown[r->n++];
+        }
     }
     err_set_oom(err, "report");
     return NULL;
@@ -106,10 +154,50 @@ void test_report_set_place(struct report_case *c, const char *file, size_t len, 
 
 struct report_case *test_report_find(struct report *r, const char *name)
 {
-    for (size_t i = r->n; i > 0; i--)
-        if (!strcmp(r->cases[i - 1].name, name))
-            return &r->cases[i - 1];
-    return NULL;
+    uint32_t number = r->n_slots ? *find_slot(r, name) : 0;
+
+    return number ? &r->cases[number - 1] : NULL;
+}
+
+static bool has_failed(const struct report_case *c)
+{
+    return c->outcome == CASE_FAILED || c->outcome == CASE_BROKEN;
+}
+
+static char *copied(const char *text)
+{
+    return text ? strdup(text) : NULL;
+}
+
+int test_report_merge(struct report *to, const struct report *from, sbr_error *err)
+{
+    for (size_t i = 0; i < from->n; i++) {
+        const struct report_case *c = &from->cases[i];
+        struct report_case *old = test_report_find(to, c->name);
+
+        if (!old)
+            old = test_report_add(to, NULL, c->name, err);
+        if (!old)
+            return err->code;
+        old->runs++;
+        old->failures += has_failed(c);
+        old->timed = c->timed;
+        old->time_us = c->time_us;
+        if (old->runs == 1 || (has_failed(c) && !has_failed(old)))
+            old->outcome = c->outcome;
+        if (!old->message)
+            old->message = copied(c->message);
+        if (!old->file) {
+            old->file = copied(c->file);
+            old->line = c->line;
+        }
+    }
+    return 0;
+}
+
+bool test_report_is_flaky(const struct report_case *c)
+{
+    return c->failures && c->failures < c->runs;
 }
 
 size_t test_report_count(const struct report *r, enum case_outcome outcome)
@@ -129,6 +217,7 @@ void test_report_done(struct report *r)
         free(r->cases[i].file);
     }
     free(r->cases);
+    free(r->slots);
     *r = (struct report){ 0 };
 }
 
@@ -147,6 +236,10 @@ static void put_case(struct jsonw *j, const struct report_case *c)
         jsonw_number(j, "line", c->line);
     else
         jsonw_null(j, "line");
+    if (c->runs > 1) {
+        jsonw_number(j, "runs", c->runs);
+        jsonw_number(j, "failures", c->failures);
+    }
     jsonw_close(j, '}');
 }
 

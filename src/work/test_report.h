@@ -24,11 +24,16 @@ struct report_case {
     uint64_t time_us;
     bool timed; /* the report has a time */
     enum case_outcome outcome;
+    unsigned int runs, failures; /* of a report that test_report_merge added others to */
 };
 
 struct report {
     struct report_case *cases;
     size_t n;
+    /* Where a name is: a hash table with a key that the report's writer cannot know. */
+    uint32_t *slots; /* the number of a case, plus one; 0: free */
+    size_t n_slots;
+    uint64_t key;
 };
 
 #define REPORT_MOST_CASES 100000
@@ -43,7 +48,12 @@ struct report_case *test_report_add(struct report *r, const char *group, const c
 int test_report_set_message(struct report_case *c, const char *text, size_t len, sbr_error *err);
 /* Sets where the case stands, unless that is known; a lack of memory leaves it out. */
 void test_report_set_place(struct report_case *c, const char *file, size_t len, unsigned long line);
+/* The last case of this name, or NULL. */
 struct report_case *test_report_find(struct report *r, const char *name);
+/* Adds the cases of a further run of the same tests: a case that failed once has failed. */
+int test_report_merge(struct report *to, const struct report *from, sbr_error *err) must_check;
+/* True for a case that failed in some of its runs and not in all. */
+bool test_report_is_flaky(const struct report_case *c);
 size_t test_report_count(const struct report *r, enum case_outcome outcome);
 void test_report_done(struct report *r);
 

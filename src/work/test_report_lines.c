@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/buf.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "work/test_report.h"
@@ -87,6 +88,28 @@ static int take_tap(struct report *r, const char *line, size_t len, bool ok, sbr
     return c ? 0 : err->code;
 }
 
+/* The lines "# TEXT" from this one on are the message of the case before them. */
+static int take_tap_message(struct report *r, struct lines *lines, const char *line, size_t len,
+                            sbr_error *err)
+{
+    size_t before = lines->at;
+    struct buf text;
+    int res;
+
+    buf_init(&text, REPORT_MOST_TEXT);
+    do {
+        if (text.len + len >= REPORT_MOST_TEXT)
+            break;
+        buf_add(&text, line + 2, len - 2);
+        buf_add_text(&text, "\n");
+        before = lines->at;
+    } while (next_line(lines, &line, &len) && begins_with(line, len, "# "));
+    lines->at = before;
+    res = test_report_set_message(&r->cases[r->n - 1], text.len ? text.data : "", text.len, err);
+    buf_done(&text);
+    return res;
+}
+
 int test_report_parse_tap(const char *text, size_t len, struct report *r, sbr_error *err)
 {
     struct lines lines = { .text = text, .len = len };
@@ -100,7 +123,7 @@ int test_report_parse_tap(const char *text, size_t len, struct report *r, sbr_er
         if (bad || begins_with(line, n, "ok "))
             res = take_tap(r, line + (bad ? 7 : 3), n - (bad ? 7 : 3), !bad, err);
         else if (r->n && begins_with(line, n, "# ") && r->cases[r->n - 1].outcome == CASE_FAILED)
-            res = test_report_set_message(&r->cases[r->n - 1], line + 2, n - 2, err);
+            res = take_tap_message(r, &lines, line, n, err);
         if (res < 0)
             return res;
     }

@@ -1,17 +1,9 @@
 #include "work/test_runner.h"
 
-#include <fcntl.h>
-#include <fnmatch.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "base/fd.h"
-#include "base/listing.h"
-#include "base/scope.h"
+#include "work/signs.h"
 
-#define MOST_READ (256 * 1024)
 #define REPORT "/work/" TEST_RUNNER_REPORT
 
 #define WORDS(...)                                                                                 \
@@ -65,37 +57,6 @@ static const struct test_runner *named(const char *name)
     return NULL;
 }
 
-static bool file_has(int dir_fd, const char *path, const char *text)
-{
-    scoped_fd int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    scoped_free char *data = fd >= 0 ? calloc(1, MOST_READ + 1) : NULL;
-    struct stat st;
-
-    if (!data || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return false;
-    return fd_read_full(fd, data, MOST_READ) > 0 && strstr(data, text);
-}
-
-/* A file in the directory, or in its test directories, whose name matches and which has the text;
- * an empty text: any. */
-static bool some_file_has(int dir_fd, const char *pattern, const char *text)
-{
-    static const char *const places[] = { ".", "tests", "test", "spec", "src" };
-
-    for (size_t p = 0; p < sizeof(places) / sizeof(*places); p++) {
-        scoped_fd int fd = openat(dir_fd, places[p], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        scoped_listing struct listing list = { 0 };
-
-        if (fd < 0 || listing_read(fd, &list) < 0)
-            continue;
-        for (size_t i = 0; i < list.n; i++)
-            if (fnmatch(pattern, list.names[i], FNM_PERIOD) == 0 &&
-                (!*text || file_has(fd, list.names[i], text)))
-                return true;
-    }
-    return false;
-}
-
 /* The first row whose file has its text decides. */
 static const struct {
     const char *runner, *pattern, *text;
@@ -132,11 +93,59 @@ int test_runner_find(int dir_fd, const char *name, const struct test_runner **re
                        "go, cargo, pytest, unittest, bats and make",
                        name);
     for (size_t i = 0; !*ret && i < sizeof(signs) / sizeof(*signs); i++)
-        if (some_file_has(dir_fd, signs[i].pattern, signs[i].text))
+        if (signs_in_project(dir_fd, signs[i].pattern, signs[i].text))
             *ret = named(signs[i].runner);
     if (*ret)
         return 0;
     return err_set(err, SBR_E_NOT_FOUND, "test",
                    "there is no sign of tests here; name the runner with --runner, or the command: "
                    "`sandbox-run exec --project DIR -- COMMAND`");
+}
+
+/* Of files by themselves; the first row whose text the file has decides. */
+static const struct {
+    const char *ending, *text;
+    struct test_runner runner;
+} of_files[] = {
+    { ".py",
+      "unittest",
+      { "unittest", "python", WORDS("python3", "-m", "unittest", "-v"), test_report_parse_unittest,
+        REPORT_ON_STDERR, NULL, NULL } },
+    { ".py",
+      "",
+      { "pytest", "python",
+        WORDS("python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o",
+              "junit_family=xunit1", "--junitxml=" REPORT),
+        test_report_parse_junit, REPORT_IN_FILE, "No module named pytest", "pytest" } },
+    { "_test.go",
+      "",
+      { "go", "go", WORDS("go", "test", "-json"), test_report_parse_go, REPORT_ON_STDOUT, NULL,
+        NULL } },
+    { "js",
+      "",
+      { "node", "javascript",
+        WORDS("node", "--test", "--test-reporter=junit", "--test-reporter-destination=" REPORT),
+        test_report_parse_junit, REPORT_IN_FILE, NULL, NULL } },
+    { ".bats",
+      "",
+      { "bats", "bash", WORDS("bats", "--formatter", "tap"), test_report_parse_tap,
+        REPORT_ON_STDOUT, NULL, NULL } },
+};
+
+int test_runner_for_file(const char *path, const char *text, const char *name,
+                         const struct test_runner **ret, sbr_error *err)
+{
+    size_t len = strlen(path);
+
+    for (size_t i = 0; i < sizeof(of_files) / sizeof(*of_files); i++) {
+        size_t n = strlen(of_files[i].ending);
+        bool fits =
+            name ? !strcmp(name, of_files[i].runner.name) : strstr(text, of_files[i].text) != NULL;
+
+        *ret = &of_files[i].runner;
+        if (fits && len > n && !strcmp(path + len - n, of_files[i].ending))
+            return 0;
+    }
+    return err_set(err, SBR_E_NOT_FOUND, "test",
+                   "'%.100s' is no file of tests that can run by itself; name its directory", path);
 }

@@ -19,6 +19,9 @@ struct test_runner {
 /* By its name, or for NULL the one that fits the files of the directory.  SBR_E_NOT_FOUND: none. */
 int test_runner_find(int dir_fd, const char *name, const struct test_runner **ret, sbr_error *err)
     must_check;
+/* The one for a file by itself, whose name follows its command. */
+int test_runner_for_file(const char *path, const char *text, const char *name,
+                         const struct test_runner **ret, sbr_error *err) must_check;
 const char *test_runner_name(size_t i); /* NULL past the last */
 
 #endif

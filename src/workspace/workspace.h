@@ -46,6 +46,8 @@ int workspace_open(const char *name, bool make, struct workspace_quota quota, st
 int workspace_save(struct workspace *workspace, struct staging *staging,
                    const struct changes *changes, sbr_error *err) must_check;
 void workspace_close(struct workspace *workspace);
+/* 0 when it is there, whole, and free: for a command that must not make it. */
+int workspace_check(const char *name, sbr_error *err) must_check;
 
 typedef int workspace_visit(void *context, const struct workspace_info *info);
 int workspace_list(workspace_visit *visit, void *context, sbr_error *err) must_check;

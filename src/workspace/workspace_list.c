@@ -112,3 +112,15 @@ int workspace_remove(const char *name, sbr_error *err)
     state_close(&workspaces);
     return r;
 }
+
+int workspace_check(const char *name, sbr_error *err)
+{
+    struct workspace workspace;
+    int r = workspace_open(name, false, (struct workspace_quota){ 0, 0 }, &workspace, err);
+
+    if (r == WORKSPACE_BUSY)
+        return err_set(err, SBR_E_BUSY, "workspace", "a run has the workspace; ask again");
+    if (r == WORKSPACE_HELD)
+        workspace_close(&workspace);
+    return r < 0 ? r : 0;
+}

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 
+import agents
 import languages
 import machine
 import network
@@ -71,6 +72,7 @@ MEASUREMENTS = {
         network.network_start,
         workspaces.workspaces,
         sessions.sessions,
+        agents.agents,
         warm.warm,
         sustained.sustained,
         languages.languages,

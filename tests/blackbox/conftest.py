@@ -12,6 +12,8 @@ import support  # noqa: E402
 from network_lab import lab, network  # noqa: E402,F401
 from waiting import wait_until  # noqa: E402
 
+# Docker and Podman are large packages that a test of every change does not need: `make check-engines`.
+collect_ignore = [] if os.environ.get("SBR_ENGINES") else ["test_backend_engines.py"]
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 
 

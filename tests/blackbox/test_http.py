@@ -64,6 +64,7 @@ def test_a_run_that_ends_badly_is_still_200(http, body, outcome):
     ("language_file", {"language_file": "/etc/passwd"}), ("template", {"template": "/etc/passwd"}),
     ("image", {"image": "/srv"}), ("image", {"image": "oci:/srv/layout"}), ("image", {"image": "docker-archive:/x.tar"}),
     ("policy", {"policy": "/etc/passwd"}), ("outputs", {"outputs": ["*.txt:/tmp"]}),
+    ("backend", {"backend": "oci:/bin/true"}), ("backend", {"backend": "auto"}),
 ])
 def test_paths_of_the_host_do_not_cross(http, field, body):
     reply = http.ask("POST", "/v1/executions", {"language": "python", "code": "pass", **body})
@@ -164,8 +165,8 @@ def test_a_killed_gateway_leaves_nothing(tmp_path):
     with pytest.raises(ZeroDivisionError), gateway.Gateway(tmp_path / "g") as http:
         where = http.ask("POST", "/v1/executions", {"language": "python", "code": LOOP}, Prefer="respond-async").headers["Location"]
         assert engine.within(20, lambda: http.ask("GET", where).json()["status"] == "running")
-        assert engine.within(20, lambda: engine.descendants(http.process.pid))
-        inside = engine.descendants(http.process.pid)
+        assert engine.within(20, lambda: gateway.runs_of(http))
+        inside = gateway.runs_of(http)
         http.process.kill()
         http.process.wait()
         assert engine.within(20, lambda: not any(os.path.exists(f"/proc/{pid}") for pid in inside))

@@ -34,9 +34,13 @@ def test_cells_keep_their_variables(http, session):
     assert (done["stdout"], done["cell"], done["display"][0]["text/plain"]) == ("hello\n", 2, "42")
     events = [json.loads(line) for line in cell("print(x)", Accept="application/x-ndjson").body.splitlines()]
     assert [event["type"] for event in events] == ["start", "stdout", "end"] and events[-1]["result"]["cell"] == 3
+    other = http.ask("POST", session + "/cells", {"code": "y=2; echo $y", "language": "bash"}, token=http.secret).json()
+    assert (other["stdout"], other["language"]["name"], other["cell"]) == ("2\n", "bash", 4)
+    none = http.ask("POST", session + "/cells", {"code": "1", "language": "nothing"}, token=http.secret)
+    assert none.status in (404, 422), none.body
     assert http.ask("GET", session + "/vars", token=http.secret).json()["data"]["vars"][0]["name"] == "x"
     rows = http.ask("GET", "/v1/sessions", token=http.secret).json()["sessions"]
-    assert [row["id"] for row in rows] == [session.rsplit("/", 1)[1]] and rows[0]["cells"] == 3
+    assert [row["id"] for row in rows] == [session.rsplit("/", 1)[1]] and rows[0]["cells"] == 4
 
 
 def test_files_of_a_session(http, session):
@@ -115,7 +119,7 @@ def test_a_batch_has_all_results(http):
     assert wrong.status == 422 and wrong.json()["errors"][0]["pointer"] == "#/requests/1/volumes"
 
 
-@pytest.mark.parametrize("path", ["/v1/tests", "/v1/builds", "/v1/golden"])
+@pytest.mark.parametrize("path", ["/v1/tests"])
 def test_what_is_to_come_says_so(http, path):
     assert http.ask("POST", path, {}).status == 501
 
@@ -153,3 +157,25 @@ def test_serve_starts_engine_and_gateway(tmp_path):
                                {"Content-Type": "application/json"})
             assert json.loads(connection.getresponse().read())["stdout"] == "hi\n"
         connection.close()
+
+
+def test_builds_and_golden_cases_take_files_of_the_body(http):
+    files = [{"path": "Makefile", "content": "all:\n\t@echo made > out.txt; echo 'a.c:1:2: warning: odd' >&2\n"}]
+    reply = http.ask("POST", "/v1/builds", {"files": files}, token=http.secret)
+    built = reply.json()
+    assert reply.status == 200 and (built["tool"], built["success"]) == ("make", True), built
+    assert [one["path"] for one in built["artifacts"]] == ["out.txt"] and built["messages"][0]["line"] == 1
+    assert http.ask("GET", f"/v1/changes/{built['changes_id']}", token=http.secret).status == 200
+    assert http.ask("GET", f"/v1/changes/{built['changes_id']}", token=http.other).status == 404
+    cases = [{"name": "good", "command": "cat a.txt; echo x > b.txt", "stdout": "A", "tree": {"b.txt": "x\n"}},
+             {"name": "bad", "command": "exit 3", "stdout": ""}]
+    report = http.ask("POST", "/v1/golden", {"files": [{"path": "a.txt", "content": "A"}], "cases": cases}, token=http.secret).json()
+    assert [(one["name"], one["outcome"]) for one in report["cases"]] == [("good", "passed"), ("bad", "failed")], report
+
+
+@pytest.mark.parametrize("path, body, field", [
+    ("/v1/builds", {"tool": 1}, "tool"), ("/v1/builds", {"project": "/etc"}, "project"),
+    ("/v1/golden", {"files": [{"path": "a", "content": ""}]}, "cases"), ("/v1/golden", {"cases": [], "volumes": ["/:/x"]}, "volumes")])
+def test_paths_of_the_host_build_nothing(http, path, body, field):
+    wrong = http.ask("POST", path, body, token=http.secret)
+    assert wrong.status == 422 and wrong.json()["errors"][0]["pointer"] == f"#/{field}"

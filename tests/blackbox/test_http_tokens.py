@@ -2,6 +2,7 @@
 import json
 import os
 import subprocess
+import tempfile
 
 import pytest
 
@@ -129,3 +130,18 @@ def test_runs_tokens_and_refusals_go_on_record(tmp_path):
     cell, = [row for row in rows if row["outcome"] == "cell"]
     assert (cell["caller"], cell["verdict"], cell["cell"]) == ("kept", "exited", "1") and len(cell["program_sha256"]) == 64
     assert all(first["hash"] == second["prev"] for first, second in zip(rows, rows[1:]))
+
+
+def test_the_disk_is_reserved(tmp_path):
+    """The state is in a file system that is not larger than the memory, because no limit of a run may be."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
+        room = os.statvfs(place).f_bavail * os.statvfs(place).f_frsize
+        with gateway.Gateway(tmp_path / "g", env={"SANDBOX_RUN_STATE": f"{place}/state"}) as http:
+            large = {"args": ["sh", "-c", "read a"], "limits": {"memory": "64m", "disk": room * 6 // 10}}
+            first = http.ask("POST", "/v1/executions", {**large, "workspace": "one"}, Prefer="respond-async")
+            assert first.status == 202, first.body
+            second = http.ask("POST", "/v1/executions", {**large, "workspace": "two"})
+            assert second.status == 429 and "disk" in second.json()["detail"], second.body
+            assert http.ask("DELETE", first.headers["Location"]).status == 202
+            assert gateway.engine.within(20, lambda: http.ask("GET", first.headers["Location"]).json()["status"] == "done")
+            assert http.run({**large, "workspace": "two"})["exit_code"] == 1, "its stdin is empty"

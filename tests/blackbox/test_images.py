@@ -81,6 +81,69 @@ def test_layers_hide_replace_and_share(images, base):
     assert images.run("image", "rm", refs[0]).returncode == 127
 
 
+def test_the_user_of_an_image_is_a_name_for_ours(images, base):
+    tables = archive([member("etc/passwd", b"x\nroot:x:0:0::/root:/bin/sh\nnode:x:1234:56::/app:/bin/sh\nlost:x:7:7::/none:\n"),
+                      member("etc/group", b"staff:x:50:\n")])
+    ours = "1000 1000 sandbox /work"
+    wanted = {"node": "1234 56 node /app", "1234:staff": "1234 50 node /app", "4242": "4242 4242 sandbox /work", "root": ours,
+              "0:0": ours, "stranger": "1000 1000 stranger /work", "lost:99": "7 99 lost /work", "4294967295": ours, "a b": ours}
+    for number, (user, line) in enumerate(wanted.items()):
+        ref = images.layout.add([base, tables], f"user{number}", User=user)
+        status, out, err = images.shell(ref, "echo $(id -u) $(id -g) $USER $HOME; touch /app/x /work/x; stat -c %u /app/x /work/x")
+        assert (status, out.splitlines()) == (0, [line, *[line.split()[0]] * 2]), (user, out, err)
+    assert json.loads(images.run("image", "show", ref, "--json").stdout)["user"] == "a b"
+
+
+def test_a_read_only_image_cannot_be_changed(images, base):
+    ref = images.layout.add([base], Env=["PATH=/bin"])
+    given = images.folder / "given"
+    given.mkdir()
+    words = ("--read-only", "--volume", f"{given}:/app/deep:cow", "--volume", f"{given}:/var:cow")
+    line = "for f in /app/x /opt/x /etc/hosts /etc/x /x; do touch $f; done; rm /app/data; cat /app/data; " \
+           "touch /work/x /tmp/x /app/deep/x /var/x && echo written"
+    status, out, err = images.shell(ref, line, *words)
+    assert (status, out) == (0, "first\nwritten\n") and err.count("ead-only file system") == 6, err
+    status, out, err = images.shell(ref, line, *words[1:])
+    assert out == "written\n" and err.count("ead-only file system") == 1, (out, err)
+
+
+def test_an_export_is_an_image_for_other_tools_and_the_same_twice(images, base):
+    hidden = archive([member("app/.wh.data"), member("app/set", b"#!/bin/sh\n", mode=0o4711, uid=7), link("app/way", "/etc/shadow"),
+                      member("app/.env", b"KEY=1"), member("app/nön", b"x", mtime=1700000000)])
+    ref = images.layout.add([base, hidden], User="app", Env=["PATH=/bin", "A=ö"], WorkingDir="/app", Entrypoint=["sh", "-c"], Cmd=["ls -A"])
+    images.run("image", "pull", ref)
+    made = {}
+    for number in (1, 2):
+        images.run("image", "rm", ref)
+        assert images.run("image", "pull", ref).returncode == 0
+        for kind, name in (("oci", "dir"), ("oci-archive", "a.tar"), ("docker-archive", "d.tar")):
+            target = f"{kind}:{images.folder}/{number}-{name}:app:1" if kind == "docker-archive" else f"{kind}:{images.folder}/{number}-{name}"
+            done = images.run("image", "export", ref, target, "--json")
+            assert done.returncode == 0, done.stderr
+            made.setdefault(kind, []).append(json.loads(done.stdout)["id"])
+            inspected = subprocess.run(["skopeo", "inspect", "--config", target], stdout=subprocess.PIPE, check=True).stdout
+            config = json.loads(inspected)
+            assert config["config"] == {"User": "app", "Env": ["PATH=/bin", "A=ö"], "WorkingDir": "/app",
+                                        "Entrypoint": ["sh", "-c"], "Cmd": ["ls -A"]}
+            assert config["created"] == "2023-11-14T22:13:20Z"
+    assert all(one == two for one, two in made.values())
+    for name in ("a.tar", "d.tar"):
+        assert (images.folder / f"1-{name}").read_bytes() == (images.folder / f"2-{name}").read_bytes()
+    for target in (f"oci:{images.folder}/1-dir", f"oci-archive:{images.folder}/1-a.tar", f"docker-archive:{images.folder}/1-d.tar"):
+        done = images.run("exec", "--image", target)
+        assert (done.returncode, done.stdout.decode()) == (0, ".env\nnön\nset\nway\n"), done.stderr
+    [digest] = set(made["oci"])
+    layer = json.loads((images.folder / "1-dir/blobs/sha256" / digest).read_text())["layers"][0]["digest"].partition(":")[2]
+    with tarfile.open(images.folder / "1-dir/blobs/sha256" / layer) as packed:
+        entries = packed.getmembers()
+    assert {(entry.uid, entry.gid) for entry in entries} == {(0, 0)} and not any(entry.mode & 0o7000 for entry in entries)
+    for target, words in {"oci:": b"no place", "plain.tar": b"no place", f"oci:{images.folder}/1-dir": b"not empty",
+                          f"oci-archive:{images.folder}/none/a.tar": b"cannot write"}.items():
+        done = images.run("image", "export", ref, target)
+        assert done.returncode == 125 and words in done.stderr, done
+    assert not list((images.folder / "cache/image/staging").iterdir()) and not list(images.folder.glob("*.tar.*"))
+
+
 HOSTILE = {
     "a name above": [member("../above", b"x")],
     "an absolute name": [member("/absolute", b"x")],

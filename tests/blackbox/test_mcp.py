@@ -303,7 +303,7 @@ def test_the_person_is_asked_without_a_connection_too(any_caller, project, folde
         for forged in ("", "1" + state, state[:-1] + ("0" if state[-1] != "0" else "1"), "9" * 20 + state[10:]):
             again = client.modern("tools/call", {**call, "requestState": forged, "inputResponses": yes},
                                   {"elicitation": {}})
-            assert again["resultType"] == "input_required"
+            assert "is not what this server gave" in again["message"]
         assert (project / "a.txt").read_text() == "old\n"
         done = client.modern("tools/call", {**call, "requestState": state, "inputResponses": yes}, {"elicitation": {}})
         assert done["structuredContent"]["applied"] and (project / "a.txt").read_text() == "new\n"
@@ -337,3 +337,25 @@ def test_settings_for_clients_have_the_options_that_were_given(any_caller):
     assert tomllib.loads(printed("--print-config", "codex"))["mcp_servers"]["sandbox-run"]["args"] == words
     refused = support.sandbox_run("mcp", "--print-config", "curser", caller=any_caller)
     assert refused.returncode == 127 and b"did you mean cursor" in refused.stderr
+
+
+def test_a_run_is_completed_by_its_id_and_stays_as_it_is(any_caller):
+    with served(caller=any_caller) as client:
+        run = client.data("run_command", command="echo 42")["run_id"]
+        template = {"type": "ref/resource", "uri": "sandbox-run://runs/{run_id}/{+path}"}
+        for name, typed, found in (("run_id", run[:5], [run]), ("run_id", "nothing", []), ("path", "", [])):
+            answer = client.call("completion/complete", {"ref": template, "argument": {"name": name, "value": typed}})
+            assert answer["completion"] == {"values": found, "total": len(found), "hasMore": False}
+        assert "needs ref.type" in client.call("completion/complete", {"ref": {}})["message"]
+        assert client.call("resources/subscribe", {"uri": f"sandbox-run://runs/{run}/stdout"}) == {}
+        assert "no such resource" in client.call("resources/subscribe", {"uri": "test://static-text"})["message"]
+        assert "no such prompt" in client.call("prompts/get", {"name": "test_simple_prompt"})["message"]
+
+
+def test_the_list_of_tools_fits_a_context_window():
+    """A model reads it before anything else."""
+    with served() as client:
+        listed = json.dumps(client.call("tools/list"), separators=(",", ":"))
+        assert len(listed) <= 20000, "shorten descriptions or share schemas"
+        run = next(tool for tool in json.loads(listed)["tools"] if tool["name"] == "run_code")["description"]
+        assert all(word in run for word in ("/work", "network", "denials", "do not retry"))

@@ -1,5 +1,6 @@
 """How the prompt looks at a terminal: colours while typing, values, long output, pictures."""
 import base64
+import json
 import re
 import shutil
 
@@ -102,6 +103,43 @@ def test_a_terminal_with_pictures_shows_them(own, root, terminal, begin, end):
         screen.wait(lambda: begin + base64.b64encode(png) + end in screen.bytes)
         screen.type("\x04")
         assert screen.end() == 0
+
+
+PICTURE = "from PIL import Image\nImage.new('RGB', (8, 8), 'red')"
+
+
+@pytest.mark.parametrize("way, begin", [("sixel", b"\x1bP"), ("blocks", b"38;5;196m")])
+def test_chafa_draws_where_the_terminal_does_not(own, root, way, begin):
+    with shown("--display", "-l", "python", "-c", PICTURE, caller=root,
+               env={**own, "SANDBOX_RUN_PICTURES": way, "TERM": "xterm-256color"}) as screen:
+        assert screen.end() == 0
+        assert begin in screen.bytes and b"image/png" not in screen.bytes
+        if way == "sixel":
+            assert re.search(rb"\x1bP[0-9;]*q[!-~\r\n]*\x1b\\", screen.bytes)
+
+
+def test_errors_and_wide_tables_at_a_terminal(own, root):
+    with shown("--display", "-l", "python", "-c", "a = 1\na / 0\nb = 2", caller=root, env=own) as screen:
+        assert screen.end() == 1
+        assert "at cell-1:2\n    1 | a = 1\n>   2 | a / 0\n    3 | b = 2\n" in screen.text
+    query = f"SELECT '{'a' * 200}' AS one, 2 AS two, 'c' AS three"
+    with shown("--display", "-l", "sql", "-c", query, caller=root, env={**own, "NO_COLOR": "1"}) as screen:
+        assert screen.end() == 0
+        row = next(line for line in screen.lines if line.startswith("aaa"))
+        assert row.rstrip().endswith("… |   2 | c") and len(row.rstrip()) <= 80
+    whole = sandbox_run("--display", "-l", "sql", "-c", query, env=own, caller=root)
+    assert "a" * 200 in whole.stdout.decode(), "nothing is cut without a terminal"
+
+
+def test_display_of_a_program(own, root, folder):
+    program = folder / "a.py"
+    program.write_text("print('out')\n{'x': 1}\n")
+    done = sandbox_run("--display", str(program), env=own, caller=root)
+    assert done.stdout == b"out\n{'x': 1}\n" and done.returncode == 0
+    result = json.loads(sandbox_run("--display", "--json", str(program), env=own, caller=root).stdout)
+    assert (result["display"], result["stdout"], result["cell"]) == ([{"text/plain": "{'x': 1}"}], "out\n", 1)
+    refused = sandbox_run("--display", str(program), "word", env=own, caller=root)
+    assert refused.returncode == 125 and b"neither arguments nor stdin" in refused.stderr
 
 
 def test_without_a_terminal_nothing_is_left_out(own, root):

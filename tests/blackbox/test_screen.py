@@ -119,8 +119,9 @@ curses.wrapper(lambda w: (curses.use_default_colors(), main(w)))
 
 
 def test_an_interrupt_is_the_programs_and_two_end_the_run(caller):
+    # Short sleeps: Python hears of a signal that comes just before one only at its end.
     code = ("import time\n"
-            "try:\n    print('ready'); time.sleep(1000)\n"
+            "try:\n    print('ready')\n    while True: time.sleep(0.1)\n"
             "except KeyboardInterrupt:\n    print('caught')\n"
             "import signal; signal.signal(2, signal.SIG_IGN); print('deaf'); time.sleep(1000)")
     with shown("run", "-l", "python", "-c", code, caller=caller) as screen:

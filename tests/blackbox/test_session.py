@@ -278,6 +278,23 @@ def test_a_database_is_copied(state, any_caller):
         session.close()
 
 
+def test_an_interrupt_waits_until_the_kernel_has_read_the_cell(state, any_caller):
+    session = Session(state, "--grace", "3s", caller=any_caller)
+    try:
+        # A thread holds the interpreter for 1.8 s, so neither an interrupt nor one after half of the grace is heard.
+        session.cell("import ctypes, threading, time\nx = 41\n"
+                     "threading.Timer(0.05, ctypes.PyDLL(None).usleep, [1800000]).start()")
+        with started("session", "exec", session.id, "--json", "--code", "time.sleep(1000)", caller=any_caller,
+                     env=session.env, stdout=subprocess.PIPE) as running:
+            wait_until(lambda: session.listed()[session.id]["state"] == "busy", 20)
+            assert session.json("interrupt", session.id)["interrupted"]
+            end = json.loads(running.communicate(timeout=30)[0])
+        assert (end["outcome"], end["session"]) == ("cancelled", "kept"), end["explanation"]
+        assert session.value("x + 1") == "42"
+    finally:
+        session.close()
+
+
 def test_interrupts_at_any_moment_leave_node_alive(state, any_caller):
     session = Session(state, "--grace", "4s", lang="javascript", caller=any_caller)
     try:
@@ -286,6 +303,10 @@ def test_interrupts_at_any_moment_leave_node_alive(state, any_caller):
             code = ("for (;;) ;", "await new Promise(() => {})", "for (;;) console.log(n)")[turn % 3]
             late = session.cell(code, "--timeout", f"{3 + turn}ms")
             assert (late["outcome"], late["session"]) == ("timeout", "kept"), (turn, late["explanation"])
+        for code in ("await null; for (;;) ;", "setTimeout(() => { for (;;) ; }); await new Promise(() => {})"):
+            late = session.cell(code, "--timeout", "100ms")
+            assert (late["outcome"], late["session"]) == ("timeout", "kept"), (code, late["explanation"])
+            assert session.value("await n + 1") == "42", "promises and frames go on"
         session.cell("process.on('SIGINT', () => {}); process.on('SIGINT', () => {})")
         late = session.cell("for (;;) ;", "--timeout", "50ms")
         assert (late["outcome"], late["session"]) == ("timeout", "kept"), "a handler of an earlier cell is no shield"

@@ -112,7 +112,11 @@ def test_a_cell_spoils_its_own_saved_states_only(state, any_caller):
             session.cell("import os\nx = 1; open('f', 'w').write('1')")
             assert session.json("checkpoint", session.id)["cell"] == 2
             session.cell("x = 2; open('f', 'w').write('2')")
-        own.cell("os.kill(-1, 9)") # all but itself: the process that is its saved state
+        own.json("checkpoint", own.id)
+        own.cell("os.kill(-1, 19)") # all but itself: the processes that are its saved states stop
+        spoiled = own.run("rollback", own.id, "3")
+        assert spoiled.returncode == 125 and b"stopped it" in spoiled.stderr
+        own.cell("os.kill(-1, 9)")
         spoiled = own.run("rollback", own.id, "2")
         assert spoiled.returncode == 125 and spoiled.stderr
         assert own.value("x") == "2", "it goes on"

@@ -153,7 +153,7 @@ def test_a_living_session_learns_a_host(folder, server):
         session.json("restart", session.id)
         assert session.cell(ask)["success"], "the rule is kept"
         bad = session.run("allow", session.id, "localhost:1")
-        assert b"cannot be given localhost:1; make one with" in bad.stderr and bad.returncode == 125
+        assert b"cannot be given localhost:1 while it runs; start it with" in bad.stderr and bad.returncode == 125
         worse = session.run("allow", session.id, "not a host")
         assert worse.returncode == 125 and worse.stderr.count(b"\n") == 1
     finally:
@@ -162,7 +162,7 @@ def test_a_living_session_learns_a_host(folder, server):
 
 def test_a_sandbox_without_a_way_out_says_how_to_get_one(session):
     done = session.run("allow", session.id, "example.org:443")
-    assert b"has no way out" in done.stderr and b"session create --allow-host example.org:443" in done.stderr
+    assert b"has no way out" in done.stderr and b"start it with --allow-host example.org:443" in done.stderr
 
 
 def wheel_of(name, text):

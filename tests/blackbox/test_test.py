@@ -1,10 +1,12 @@
 """test: a project's own tests, case by case, whatever runs them."""
 import json
+import signal
 import xml.etree.ElementTree as tree
 
 import pytest
 
 from support import sandbox_run
+from waiting import read_line, started
 
 PROJECTS = {
     "pytest": ({"tests/test_a.py": "import pytest\n\ndef test_good():\n    pass\n\ndef test_bad():\n    assert 1 == 2\n"
@@ -19,6 +21,8 @@ PROJECTS = {
                            "test('good', () => {});\n"
                            "describe('group', () => { it('bad', () => assert.strictEqual(1, 2)); it.skip('late'); });\n"},
              {"good": "passed", "group::bad": "failed", "group::late": "skipped"}),
+    "bats": ({"a.bats": '@test "good" {\n  true\n}\n\n@test "bad" {\n  [ 1 = 2 ]\n}\n\n@test "late" {\n  skip why\n}\n'},
+             {"good": "passed", "bad": "failed", "late": "skipped"}),
     "cargo": ({"Cargo.toml": "[package]\nname = \"t\"\nversion = \"0.1.0\"\nedition = \"2021\"\n",
                "src/lib.rs": "#[cfg(test)]\nmod tests {\n    #[test]\n    fn good() {}\n    #[test]\n    fn bad() {\n"
                              "        assert_eq!(1, 2);\n    }\n    #[test]\n    #[ignore]\n    fn late() {}\n}\n"},
@@ -88,7 +92,72 @@ def test_a_hostile_report_is_an_error_of_one_sentence(root, folder):
     assert done.returncode == 125 and b"the runner's report is broken at line 1" in done.stderr
 
 
+FLAKY = {"test_f.py": (
+    "import os, unittest\n\nclass A(unittest.TestCase):\n    def test_good(self):\n        pass\n"
+    "    def test_bad(self):\n        self.fail('x')\n"
+    "    def test_now_and_then(self):\n        self.assertEqual(os.getenv('ROUND', 'x'), 'x')\n")}
+
+
+def test_several_runs_name_the_flaky_ones_and_the_failed_run_again(root, folder):
+    """What the code cannot see twice in the same way: a byte of /dev/urandom, in enough runs."""
+    files = {name: text.replace("os.getenv('ROUND', 'x'), 'x'", "os.urandom(1)[0] % 2, 0") for name, text in FLAKY.items()}
+    path = project(folder, files)
+    found = json.loads(sandbox_run("test", "--json", "--repeat", "12", path, caller=root).stdout)
+    cases = {one["name"]: (one["runs"], one["failures"]) for one in found["cases"]}
+    assert found["repeat"] == 12 and cases["test_f.A.test_good"] == (12, 0) and cases["test_f.A.test_bad"] == (12, 12)
+    assert (found["flaky"] == ["test_f.A.test_now_and_then"]) == (0 < cases["test_f.A.test_now_and_then"][1] < 12)
+    again = json.loads(sandbox_run("test", "--json", "--failed", path, caller=root).stdout)
+    assert {"test_f.A.test_bad"} <= {one["name"] for one in again["cases"]} <= {
+        "test_f.A.test_bad", "test_f.A.test_now_and_then"}
+    text = project(folder, {"test_f.py": files["test_f.py"].replace("self.fail('x')", "pass").replace("% 2", "* 0")})
+    assert sandbox_run("test", "--failed", text, caller=root).returncode == 0
+    done = sandbox_run("test", "--failed", text, caller=root)
+    assert done.returncode == 127 and b"no case of this project failed last time" in done.stderr
+
+
+def test_the_output_fits_and_the_rest_is_kept(root, folder):
+    text = "import unittest\n\nclass A(unittest.TestCase):\n    pass\n\nfor i in range(300):\n" \
+           "    setattr(A, f'test_{i}', lambda self, i=i: self.assertNotEqual(i, 150))\n"
+    path = project(folder, {"test_m.py": text})
+    done = sandbox_run("test", "--verbose", "--max-chars", "900", path, caller=root)
+    shown = (done.stdout + done.stderr).decode()
+    assert len(shown) <= 900 and done.returncode == 1
+    assert shown.index("failed  test_m.A.test_150") < shown.index("passed  ")
+    assert "unittest: 299 passed, 1 failed" in shown
+    number = shown.split("`sandbox-run output ")[1].split("`")[0]
+    kept = sandbox_run("output", number, caller=root).stdout.decode()
+    left_out = int(shown.split("... ")[1].split(" ")[0])
+    notice = len(shown.split("\n... ")[1].split("\n")[0]) + len("\n... \n")
+    kept += sandbox_run("output", "--stderr", number, caller=root).stdout.decode()  # what --verbose logs
+    assert len(shown) - notice + left_out == len(kept)
+    assert sandbox_run("output", "rm", number, caller=root).returncode == 0
+
+
+def test_a_change_runs_the_tests_again(root, folder):
+    path = project(folder, {"test_w.py": "import unittest\n\nclass A(unittest.TestCase):\n    def test_a(self):\n"
+                                         "        pass\n"})
+    with started("test", "--watch", path, caller=root) as run:
+        assert read_line(run.stdout, 60).startswith(b"unittest: 1 passed, 0 failed")
+        assert b"waiting for changes" in read_line(run.stderr)
+        with open(f"{path}/test_w.py", "a", encoding="ascii") as file:
+            file.write("    def test_b(self):\n        pass\n")
+        assert read_line(run.stdout, 60).startswith(b"unittest: 2 passed, 0 failed")
+        run.send_signal(signal.SIGINT)
+        assert run.wait(20) == 130
+
+
+def test_a_file_with_tests_and_no_main_is_run_as_tests(root, folder):
+    path = project(folder, {"a.py": FLAKY["test_f.py"], "b.py": FLAKY["test_f.py"] + "\nprint('main')\n"})
+    done = sandbox_run(f"{path}/a.py", caller=root)
+    assert b"has tests and no main; running them as tests" in done.stderr and done.returncode == 1
+    assert done.stdout.splitlines()[-1].startswith(b"unittest: 2 passed, 1 failed")
+    assert sandbox_run(f"{path}/b.py", caller=root).stdout == b"main\n"
+
+
 @pytest.mark.parametrize("files, words, message", [
+    ({"Makefile": "all:\ntest:\n\ttrue\n"}, ("--coverage",), "make does not say how much of the code ran"),
+    ({"notes.txt": ""}, ("--repeat", "0"), "--repeat '0' is no number of runs"),
+    ({"notes.txt": ""}, ("--max-chars", "10"), "--max-chars '10' is no number of characters; give 200 or more"),
     ({"notes.txt": ""}, (), "there is no sign of tests here"),
     ({"notes.txt": ""}, ("--runner", "tester"), "there is no test runner 'tester'"),
     ({"notes.txt": ""}, ("--format", "html"), "--format 'html' is none of text, json, junit and tap"),

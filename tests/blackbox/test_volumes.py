@@ -298,3 +298,19 @@ def test_the_plan_shows_what_is_brought_in(tree):
     said = json.dumps(json.loads(done.stdout))
     assert done.stderr == b"" and said.count(str(tree)) >= 3 and "/work/main.sh" in said
     assert pathlib.Path(tree / "main.sh").read_text() == "true\n"
+
+
+def test_a_diff_goes_to_a_file(folder, caller):
+    """All of it, whatever else is printed; nothing runs when it cannot be written."""
+    project, diff = folder / "p", folder / "out.diff"
+    project.mkdir()
+    folder.chmod(0o777)
+    words = ("--allow-degraded", "--project", str(project), "-l", "bash", "-c", "seq 1000 1399 > new; echo said")
+    for how in ((), ("--json",), ("--quiet",)):
+        diff.unlink(missing_ok=True)
+        done = support.sandbox_run(*how, f"--diff={diff}", *words, caller=caller)
+        assert done.returncode == 0 and b"+1399" not in done.stderr + done.stdout, done
+        lines = diff.read_text().splitlines()
+        assert [f"+{n}" for n in range(1000, 1400)] == lines[-400:], lines[:9]
+    done = support.sandbox_run(f"--diff={folder}/none/x", *words, caller=caller)
+    assert done.returncode == 125 and b"cannot write to" in done.stderr and done.stdout == b""

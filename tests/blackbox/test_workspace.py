@@ -221,3 +221,46 @@ def test_the_list_shows_use_and_quota(spaces):
     assert line.split()[:7] == ["demo", "16K", "of", "8.0M", "2", "of", "77"]
     info = spaces.list()["demo"]
     assert (info["owner"], info["used_bytes"], info["used_inodes"]) == (spaces.owner, 4 * 4096, 2)
+
+
+# ---- Single files
+
+def test_files_go_in_and_out(spaces, folder):
+    data = bytes(range(256)) * 8192  # 2 MiB: more than a pipe holds
+    here, there = folder / "data.bin", folder / "out"
+    here.write_bytes(data)
+    here.chmod(0o644)
+    there.mkdir()
+    there.chmod(0o777)
+    for to in ("w:in/", "w:deep/er/x y"):
+        done = spaces.command("cp", str(here), to)
+        assert done.returncode == 0, done.stderr
+    assert spaces.command("cp", "-", "w:typed", stdin=b"by hand\n").returncode == 0
+    assert spaces.command("cat", "w", "in/data.bin").stdout == data
+    assert spaces.command("cp", "w:deep/er/x y", str(there)).returncode == 0
+    assert (there / "x y").read_bytes() == data and [*os.listdir(there)] == ["x y"]
+    assert spaces.command("ls", "w").stdout.decode().split() == ["deep/", "in/", "8", "typed"]
+    assert json.loads(spaces.command("ls", "w", "in", "--json").stdout) == {
+        "files": [{"type": "file", "size": len(data), "path": "data.bin"}]}
+
+
+def test_what_a_program_left_leads_nowhere(spaces, folder):
+    """Links to the host, a name with control characters, and places that are not there."""
+    secret = folder / "secret"
+    secret.write_text("host")
+    secret.chmod(0o644)
+    folder.chmod(0o777)
+    spaces.shell("w", f"ln -s {secret} link; ln -s {folder} away; touch $'a\\033]0;x\\007b'")
+    listed = spaces.command("ls", "w").stdout
+    assert b"link@" in listed and b"\033" not in listed
+    for words, sentence in {
+            ("cat", "w", "link"): "No such file", ("cat", "w", "away/secret"): "No such file",
+            ("cat", "w", "../x"): "no path below", ("ls", "none"): "no workspace",
+            ("cp", "a", "b"): "NAME:PATH", ("cp", "w:a", "w:b"): "copy to a file of yours first",
+            ("cp", str(folder), "w:x"): "is a directory",
+            ("cp", "w:none", str(folder / "made")): "No such file"}.items():
+        done = spaces.command(*words)
+        assert done.returncode in (125, 127) and sentence in done.stderr.decode(), (words, done)
+    assert not [name for name in os.listdir(folder) if name.startswith("made")]
+    assert spaces.command("cp", "-", "w:away/secret", stdin=b"taken").returncode == 127
+    assert secret.read_text() == "host" and set(spaces.list()) == {"w"}

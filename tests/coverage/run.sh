@@ -11,14 +11,14 @@ find "$build" -name '*.gcno' | while read -r notes; do
     : >"${notes%.gcno}.gcda"
     chmod a+rw "${notes%.gcno}.gcda"
 done
-for name in init egress; do
+for name in init egress publish; do
     : >"$build/$name.counters"
     chmod a+rw "$build/$name.counters"
 done
 # What is counted, not what passes: profiling changes what programs write.
 /usr/bin/python3 tests/run.py --suite unit --suite golden --suite blackbox --suite escape --suite warm --build "$build" \
     --test-build "$build" "$@" >"$build/tests.log" 2>&1 || true
-for name in init egress; do
+for name in init egress publish; do
     COUNTERS_DUMP=1 "$build/src/$name/sandbox-run-$name"
 done
 tail -n 1 "$build/tests.log"

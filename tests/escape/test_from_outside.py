@@ -155,7 +155,7 @@ def test_init_has_its_own_descriptors_and_none_of_the_hosts(scene, caller):
     allowed = re.compile(r"pipe:|socket:|anon_inode:|/$|/proc$|/proc/\d+/io$|/\d+/io$|/tmp|/work|"
                          r"/memfd:")
     assert all(allowed.match(link) for link in links.values()), links
-    assert len(links) <= 10, links
+    assert len(links) <= 11, links
 
 
 def mounts_of(pid):

@@ -17,6 +17,7 @@ ORDER = (
     "explain",
     "confine",
     "sandbox",
+    "backend",
     "monitor",
     "store",
     "toolchain",
@@ -36,10 +37,13 @@ ORDER = (
 )
 PUBLIC = "sandboxrun.h"
 
-# What a layer may include, itself apart.  `init`, `worker` and `live` run inside the sandbox, `egress` beside
-# it and `generate` while the project is built: they are beside the order, so nothing includes them.
+# What a layer may include, itself apart.  `init`, `worker` and `live` run inside the sandbox, `egress` and `publish` beside
+# it, `front` beside the gateway and `generate` while the project is built: they are beside the order, so nothing includes
+# them.
 MAY_INCLUDE = {layer: set(ORDER[:rank]) for rank, layer in enumerate(ORDER)}
 MAY_INCLUDE["egress"] = {"base", "model", "wire"}
+MAY_INCLUDE["publish"] = {"base", "model", "wire"}
+MAY_INCLUDE["front"] = {"base", "wire"}
 MAY_INCLUDE["init"] = {"base", "model", "wire", "plan", "confine"}
 MAY_INCLUDE["worker"] = {"base", "model", "wire", "plan", "confine"}
 MAY_INCLUDE["live"] = {"base"}
@@ -49,7 +53,7 @@ MAY_INCLUDE["cli"] = {"base", "model", "plan", "explain", "lib", "work"}
 # So is the server for agents, whatever its transport, and the HTTP gateway.
 MAY_INCLUDE["mcp"] = {"base", "model", "plan", "explain", "lib"}
 MAY_INCLUDE["work"] = {"base", "model", "plan", "explain", "lib"}
-MAY_INCLUDE["http"] = {"base", "model", "config", "lib", "mcp"}
+MAY_INCLUDE["http"] = {"base", "model", "wire", "config", "lib", "mcp"}
 # Dialects are maps in front of the gateway's own calls.
 MAY_INCLUDE["dialect"] = {"base", "model", "plan", "lib", "http"}
 MAY_INCLUDE_ONLY = {
@@ -59,8 +63,15 @@ MAY_INCLUDE_ONLY = {
         "changes/kept_output.h",  # all that a run wrote
         "changes/state_dir.h",  # where tokens are kept
         "job/engine_socket.h",  # its own socket stands beside the engine's
+        "plan/policy.h",  # the filter of its fronts
         "sandbox/peer.h",  # which process is at the other end of that socket
         "workspace/workspace.h",  # lists and removes workspaces
+    },
+    "work": {
+        "changes/apply.h",  # where the contents of kept changes are: artifacts of a build
+        "changes/copy_file.h",
+        "changes/node.h",
+        "changes/textdiff.h",  # the first difference of a golden case
     },
     "dialect": {
         "changes/state_dir.h",  # where files of a run are collected
@@ -76,6 +87,7 @@ MAY_INCLUDE_ONLY = {
         # Commands about one noun list and change it; none of these headers starts a sandbox.
         "changes/apply.h",  # changes, apply, undo
         "changes/kept_output.h",  # output
+        "changes/state_dir.h",  # test: what failed last time; docker: names of runs
         "changes/textdiff.h",  # how diffs and names are shown
         "config/audit.h",  # audit
         "config/config.h",  # config; what holds for a run

@@ -1,6 +1,7 @@
 #include "work/test_report.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "base/buf.h"
 #include "unit.h"
@@ -59,14 +60,15 @@ static void junit_has_cases_with_their_ends(void **state)
 static void lines_have_cases_with_their_ends(void **state)
 {
     (void)state;
-    assert_report(test_report_parse_tap,
-                  "1..4\nok 1 - one\nnot ok 2 two # of two\n# because\nok 3 - # SKIP no\n"
-                  "not ok 4 - later # TODO soon\n",
-                  (const struct wanted[]){ { "one", CASE_PASSED, NULL, NULL, 0 },
-                                           { "two # of two", CASE_FAILED, "because", NULL, 0 },
-                                           { "", CASE_SKIPPED, NULL, NULL, 0 },
-                                           { "later", CASE_SKIPPED, NULL, NULL, 0 },
-                                           { 0 } });
+    assert_report(
+        test_report_parse_tap,
+        "1..4\nok 1 - one\nnot ok 2 two # of two\n# because\n#   of it\nok 3 - # SKIP no\n"
+        "not ok 4 - later # TODO soon\n",
+        (const struct wanted[]){ { "one", CASE_PASSED, NULL, NULL, 0 },
+                                 { "two # of two", CASE_FAILED, "because\n  of it", NULL, 0 },
+                                 { "", CASE_SKIPPED, NULL, NULL, 0 },
+                                 { "later", CASE_SKIPPED, NULL, NULL, 0 },
+                                 { 0 } });
     assert_report(test_report_parse_cargo,
                   "running 3 tests\ntest a::ok ... ok\ntest a::bad ... FAILED\n"
                   "test slow ... ignored\n\nfailures:\n\n---- a::bad stdout ----\n"
@@ -161,6 +163,36 @@ static void what_is_written_reads_back(void **state)
     buf_done(&out);
 }
 
+/* As many failures as a report may have: each is looked up by its name. */
+static void many_failures_take_time_in_proportion(void **state)
+{
+    struct report report = { 0 }, twice = { 0 };
+    sbr_error err = { 0 };
+    struct buf text;
+    clock_t began = clock();
+
+    (void)state;
+    buf_init(&text, 64u << 20);
+    for (int i = 0; i < REPORT_MOST_CASES; i++)
+        buf_printf(&text, "test module::case_%d ... FAILED\n", i);
+    for (int i = REPORT_MOST_CASES; i > 0; i--)
+        buf_printf(&text, "---- module::case_%d stdout ----\nwhy %d\n", i - 1, i - 1);
+    assert_int_equal(test_report_parse_cargo(text.data, text.len, &report, &err), 0);
+    assert_int_equal(report.n, REPORT_MOST_CASES);
+    assert_string_equal(report.cases[4711].message, "why 4711");
+    assert_int_equal(test_report_merge(&twice, &report, &err), 0);
+    report.cases[17].outcome = CASE_PASSED;
+    assert_int_equal(test_report_merge(&twice, &report, &err), 0);
+    assert_int_equal(twice.n, REPORT_MOST_CASES);
+    assert_true(test_report_is_flaky(&twice.cases[17]));
+    assert_false(test_report_is_flaky(&twice.cases[18]));
+    assert_int_equal(twice.cases[17].outcome, CASE_FAILED);
+    assert_true((clock() - began) / CLOCKS_PER_SEC < 10); /* half a second; a walk takes minutes */
+    buf_done(&text);
+    test_report_done(&report);
+    test_report_done(&twice);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,6 +201,7 @@ int main(void)
         cmocka_unit_test(json_has_cases_with_their_ends),
         cmocka_unit_test(hostile_reports_are_refused),
         cmocka_unit_test(what_is_written_reads_back),
+        cmocka_unit_test(many_failures_take_time_in_proportion),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,7 @@ export interface Schemas {
     stdin?: string;
     tty?: { rows: number; columns: number };
     volumes?: string[];
+    backend?: string;
     image?: string;
     project?: string;
     program?: string;
@@ -29,6 +30,7 @@ export interface Schemas {
     network?: "none" | "localhost" | "allow" | "full";
     allow_hosts?: string[];
     allow_dns?: boolean;
+    publish?: string[];
     workdir?: string;
     limits?: Schemas["request/limits"];
     deps?: string[];
@@ -43,6 +45,7 @@ export interface Schemas {
     require?: "container" | "reduced" | "process";
     allow_degraded?: boolean;
     keep_output?: boolean;
+    read_only?: boolean;
     buffered?: boolean;
   };
   "request/limits": {
@@ -240,6 +243,15 @@ export interface Schemas {
       allow_dns: boolean;
       [field: string]: unknown;
     };
+    ports?: {
+      addresses: ("127.0.0.1" | "::1")[];
+      port: number;
+      inside: number;
+      connections: number;
+      bytes_in: number;
+      bytes_out: number;
+      [field: string]: unknown;
+    }[];
     denials: Schemas["result/denial"][];
     uses: string[];
     excluded: string[];
@@ -339,6 +351,14 @@ export interface Schemas {
     };
     [field: string]: unknown;
   } | {
+    type: "port";
+    seq: number;
+    time_ms: number;
+    address: string;
+    port: number;
+    inside: number;
+    [field: string]: unknown;
+  } | {
     type: "metrics";
     seq: number;
     time_ms: number;
@@ -358,11 +378,74 @@ export interface Schemas {
     };
     [field: string]: unknown;
   } | {
+    type: "answer";
+    seq: number;
+    time_ms: number;
+    /** as session.json has it; further answers follow */
+    result: Record<string, unknown>;
+    [field: string]: unknown;
+  } | {
     type: "end";
     seq: number;
     time_ms: number;
-    /** as result.json has it */
+    /** as result.json has it; of a session, as session.json has it */
     result: Record<string, unknown>;
+    [field: string]: unknown;
+  };
+  build: {
+    tool: string;
+    summary: {
+      errors: number;
+      warnings: number;
+      notes: number;
+      messages_dropped: number;
+      artifacts: number;
+      [field: string]: unknown;
+    };
+    messages: Schemas["build/message"][];
+    artifacts: Schemas["build/artifact"][];
+    reproducible: boolean | null;
+    first_difference: string | null;
+    first_difference_base64?: string;
+    [field: string]: unknown;
+  };
+  "build/message": {
+    severity: "error" | "warning" | "note";
+    file: string | null;
+    line: number | null;
+    column: number | null;
+    message: string;
+    code: string | null;
+    [field: string]: unknown;
+  };
+  "build/artifact": {
+    path: string;
+    path_base64?: string;
+    size: number;
+    executable: boolean;
+    sha256: string | null;
+    [field: string]: unknown;
+  };
+  golden: {
+    success: boolean;
+    summary: {
+      passed: number;
+      failed: number;
+      skipped: number;
+      error: number;
+      [field: string]: unknown;
+    };
+    cases: Schemas["golden/case"][];
+    changes_id: string | null;
+    [field: string]: unknown;
+  };
+  "golden/case": {
+    name: string;
+    outcome: "passed" | "failed" | "skipped" | "error";
+    time_ms: number | null;
+    message: string | null;
+    file: string | null;
+    line: number | null;
     [field: string]: unknown;
   };
   mcp_message: {
@@ -511,6 +594,22 @@ export interface Schemas {
     already?: number;
     skipped?: number;
     conflicts?: Record<string, unknown>[];
+    [field: string]: unknown;
+  };
+  build_request: { tool?: string; twice?: boolean; [field: string]: unknown };
+  golden_request: {
+    cases: {
+      name: string;
+      command: string;
+      normalize?: string;
+      stdin?: string;
+      stdout?: string;
+      stderr?: string;
+      status?: number;
+      input?: Record<string, string>;
+      tree?: Record<string, string>;
+      [field: string]: unknown;
+    }[];
     [field: string]: unknown;
   };
 }

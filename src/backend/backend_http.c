@@ -1,0 +1,103 @@
+#include "backend/backend_http.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fd.h"
+#include "base/scope.h"
+
+#define HEAD_MAX 16384
+#define PATIENCE_S 60
+
+static int connect_to(const char *path, sbr_error *err)
+{
+    const struct timeval patience = { .tv_sec = PATIENCE_S };
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    scoped_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (strlen(path) >= sizeof(address.sun_path))
+        return err_set(err, SBR_E_INVALID, "backend", "the path of the socket '%.100s' is too long",
+                       path);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0 ||
+        connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
+        err_set_errno(err, "backend", "no container engine can be reached at '%.100s'", path);
+        if (errno == ENOENT || errno == ECONNREFUSED || errno == EACCES)
+            err->code = SBR_E_UNSUPPORTED;
+        return err->code;
+    }
+    return take_fd(fd);
+}
+
+static int send_call(int fd, const struct backend_call *call, sbr_error *err)
+{
+    struct buf head;
+    int r;
+
+    /* 1.0: the answer ends with the connection, in one piece. */
+    buf_init(&head, HEAD_MAX);
+    buf_printf(&head, "%s %s HTTP/1.0\r\nHost: engine\r\n", call->method, call->path);
+    if (call->type)
+        buf_printf(&head, "Content-Type: %s\r\n", call->type);
+    buf_printf(&head, "Content-Length: %zu\r\n\r\n", call->type ? call->len : (size_t)0);
+    r = head.failed || fd_write_all(fd, head.data, head.len) < 0 ||
+                (call->type && fd_write_all(fd, call->body, call->len) < 0)
+            ? err_set_errno(err, "backend", "cannot ask the container engine")
+            : 0;
+    buf_done(&head);
+    return r;
+}
+
+/* Byte by byte, because what follows belongs to the caller. */
+static int read_head(int fd, struct backend_reply *reply, sbr_error *err)
+{
+    char head[HEAD_MAX];
+    size_t n = 0;
+
+    while (n < sizeof(head) - 1 && (n < 4 || memcmp(head + n - 4, "\r\n\r\n", 4) != 0)) {
+        ssize_t got = read(fd, head + n, 1);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        n++;
+    }
+    head[n] = '\0';
+    reply->body[0] = '\0';
+    reply->status =
+        strncmp(head, "HTTP/1.", 7) == 0 && n > 12 ? (int)strtol(head + 9, NULL, 10) : 0;
+    if (reply->status < 100)
+        return err_set(err, SBR_E_SYSTEM, "backend", "the container engine gave no answer");
+    return 0;
+}
+
+int backend_http_stream(const char *socket_path, const struct backend_call *call,
+                        struct backend_reply *reply, sbr_error *err)
+{
+    scoped_fd int fd = connect_to(socket_path, err);
+
+    if (fd < 0 || send_call(fd, call, err) < 0 || read_head(fd, reply, err) < 0)
+        return err->code;
+    return take_fd(fd);
+}
+
+int backend_http_ask(const char *socket_path, const struct backend_call *call,
+                     struct backend_reply *reply, sbr_error *err)
+{
+    scoped_fd int fd = backend_http_stream(socket_path, call, reply, err);
+    ssize_t n;
+
+    if (fd < 0)
+        return err->code;
+    n = fd_read_full(fd, reply->body, BACKEND_REPLY_MAX);
+    reply->body[n > 0 ? n : 0] = '\0';
+    return 0;
+}

@@ -1,0 +1,126 @@
+#include "cli/display_run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/scope.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/display.h"
+#include "cli/session_actions.h"
+#include "cli/settings.h"
+#include "cli/source.h"
+#include "sandboxrun.h"
+
+/* The program's text, which becomes the cell: --code, the only file, or a file of the project. */
+static int take_code(sbr_request *req, char **ret, size_t *ret_len, sbr_error *err)
+{
+    scoped_free char *path = NULL;
+
+    if (req->code) {
+        *ret = take_ptr(req->code);
+        *ret_len = req->code_len;
+        req->code_len = 0;
+        return 0;
+    }
+    if (req->program) {
+        path = text_format("%s/%s", req->project, req->program);
+        free(take_ptr(req->program));
+        return path ? source_read_path(path, ret, ret_len, err) : err_set_oom(err, "display");
+    }
+    if (!req->n_files)
+        return err_set(err, SBR_E_INVALID, "display",
+                       "--display takes a program: a file, or --code");
+    *ret_len = req->files[0].len;
+    *ret = malloc(*ret_len + 1);
+    if (!*ret)
+        return err_set_oom(err, "display");
+    memcpy(*ret, req->files[0].data, *ret_len);
+    (*ret)[*ret_len] = '\0';
+    return 0;
+}
+
+static int load(struct options *o, char **ret, size_t *ret_len, sbr_error *err)
+{
+    struct source source;
+
+    if (source_load(o, &source, err) < 0)
+        return err->code;
+    if (o->request->args.n || o->stdin_path)
+        return err_set(err, SBR_E_INVALID, "display",
+                       "a program with --display has neither arguments nor stdin; leave --display "
+                       "out");
+    if (o->request->check || !o->request->language)
+        return err_set(err, SBR_E_INVALID, "display", "--display shows a program that runs");
+    if (settings_apply(o, err) < 0)
+        return err->code;
+    return take_code(o->request, ret, ret_len, err);
+}
+
+static int execute(struct display *display, const char *id, const char *code, size_t len,
+                   sbr_error *err)
+{
+    const struct options *o = display->o;
+    scoped_free char *json = NULL;
+    sbr_session *s = NULL;
+    json_t *result;
+    int r = sbr_session_open(id, &s, err);
+
+    if (r == 0) {
+        session_watch_interrupt(s);
+        r = sbr_session_exec(s, code, len, 0,
+                             o->stream ? session_pass_line
+                             : o->json ? NULL
+                                       : display_event,
+                             display, &json, err);
+        session_watch_interrupt(NULL);
+    }
+    sbr_session_free(s);
+    if (r < 0)
+        return r;
+    result = json_loads(json, JSON_ALLOW_NUL, NULL);
+    if (o->json && !o->stream)
+        session_print_json(json);
+    else if (!o->stream)
+        display_result(display, result);
+    r = display_status(result);
+    json_decref(result);
+    return r;
+}
+
+/* The exit status; a negative one is an error.  The session ends with its cell. */
+static int run_cell(struct display *display, const char *code, size_t len, sbr_error *err)
+{
+    const struct options *o = display->o;
+    scoped_free char *made = NULL, *closed = NULL;
+    sbr_error ignored;
+    json_t *session;
+    int r = sbr_session_create(o->request, NULL, &made, err);
+
+    if (r < 0)
+        return r;
+    session = json_loads(made, 0, NULL);
+    r = execute(display, session_text(session, "id"), code, len, err);
+    (void)!sbr_session_finish(session_text(session, "id"), &closed, &ignored);
+    if (closed && !o->json && !o->stream)
+        session_print_closed(closed, o);
+    json_decref(session);
+    return r;
+}
+
+int display_run(struct options *o)
+{
+    struct display display;
+    scoped_free char *code = NULL;
+    sbr_error err = { 0 };
+    size_t len = 0;
+    int r = load(o, &code, &len, &err);
+
+    display_init(&display, o);
+    display.language = o->request->language;
+    if (r == 0)
+        r = run_cell(&display, code, len, &err);
+    display_done(&display);
+    settings_retain(o);
+    return r < 0 ? cli_fail(o, &err) : r;
+}

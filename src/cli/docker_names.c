@@ -1,0 +1,124 @@
+#include "cli/docker_names.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/listing.h"
+#include "base/lock_file.h"
+#include "base/scope.h"
+#include "changes/state_dir.h"
+
+#define DIRECTORY "docker"
+#define RECORD_MAX 400
+
+/* The lock is inherited by what this process executes, and ends with it. */
+int docker_names_take(const char *name, const char *image, sbr_error *err)
+{
+    struct state_dir dir;
+    char record[RECORD_MAX];
+    int fd = -1, r, n;
+
+    if (state_open(DIRECTORY, true, &dir, err) < 0)
+        return err->code;
+    r = lock_file_open(dir.fd, name, &fd);
+    state_close(&dir);
+    if (r == LOCK_FILE_BUSY)
+        return err_set(err, SBR_E_BUSY, "docker",
+                       "a run has the name '%s' already; `docker ps` lists them", name);
+    n = snprintf(record, sizeof(record), "%d %llu %.199s", (int)getpid(),
+                 (unsigned long long)(clock_read_us(CLOCK_REALTIME) / 1000000), image);
+    if (r < 0 || ftruncate(fd, 0) < 0 || fd_write_all(fd, record, (size_t)n) < 0 ||
+        fcntl(fd, F_SETFD, 0) < 0)
+        return err_set_errno(err, "docker", "cannot note the name '%s'", name);
+    return 0;
+}
+
+/* PID STARTED IMAGE. */
+static bool parse_record(char *text, struct docker_named *ret)
+{
+    char *image;
+    long pid = strtol(text, &text, 10);
+
+    ret->pid = (pid_t)pid;
+    ret->started = strtoull(text, &image, 10);
+    if (pid <= 0 || pid > INT_MAX || image == text || *image != ' ')
+        return false;
+    snprintf(ret->image, sizeof(ret->image), "%s", image + 1);
+    return true;
+}
+
+/* True for a run that lives. */
+static bool read_record(int dir_fd, const char *name, struct docker_named *ret)
+{
+    scoped_fd int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    char text[RECORD_MAX] = "";
+
+    *ret = (struct docker_named){ .name = name };
+    return fd >= 0 && lock_file_is_held(fd) && fd_read_full(fd, text, sizeof(text) - 1) > 0 &&
+           parse_record(text, ret);
+}
+
+static void forget(int dir_fd, const char *name)
+{
+    int fd = -1;
+
+    if (lock_file_open(dir_fd, name, &fd) != LOCK_FILE_HELD)
+        return;
+    (void)unlinkat(dir_fd, name, 0);
+    close(fd);
+}
+
+int docker_names_list(void (*each)(void *context, const struct docker_named *one), void *context,
+                      sbr_error *err)
+{
+    scoped_listing struct listing names = { 0 };
+    struct state_dir dir;
+    int r = state_open(DIRECTORY, false, &dir, err);
+
+    if (r <= 0)
+        return r;
+    if (listing_read_at(dir.fd, ".", &names) < 0)
+        r = state_fail("read", dir.path, err);
+    for (size_t i = 0; r >= 0 && i < names.n; i++) {
+        struct docker_named one;
+
+        if (read_record(dir.fd, names.names[i], &one))
+            each(context, &one);
+        else
+            forget(dir.fd, names.names[i]);
+    }
+    state_close(&dir);
+    return r < 0 ? r : 0;
+}
+
+/* The pidfd is opened while the lock is held: it belongs to the process that wrote the record. */
+int docker_names_signal(const char *name, int number, sbr_error *err)
+{
+    struct docker_named one, again;
+    struct state_dir dir;
+    scoped_fd int pidfd = -1;
+    int r = strchr(name, '/') ? 0 : state_open(DIRECTORY, false, &dir, err);
+
+    if (r < 0)
+        return r;
+    if (r > 0 && read_record(dir.fd, name, &one)) {
+        pidfd = (int)syscall(SYS_pidfd_open, one.pid, 0);
+        if (pidfd >= 0 && (!read_record(dir.fd, name, &again) || again.pid != one.pid))
+            scope_close_fd(&pidfd), pidfd = -1;
+    }
+    if (r > 0)
+        state_close(&dir);
+    if (pidfd < 0 || syscall(SYS_pidfd_send_signal, pidfd, number, NULL, 0) < 0)
+        return err_set(err, SBR_E_NOT_FOUND, "docker",
+                       "no run has the name '%.80s'; `docker ps` lists them", name);
+    return 0;
+}

@@ -1,0 +1,457 @@
+/* The checks of `verify`, one after the other; each is a run of its own. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/scope.h"
+#include "base/text.h"
+#include "cli/tested.h"
+#include "cli/verify.h"
+#include "plan/language.h"
+#include "work/verify_tool.h"
+
+#define MOST_OUTPUT 8000
+#define REASON_SIZE 300
+
+static const char *const checks[] = { "syntax", "types", "lint", "tests", "examples", "calls" };
+
+const char *verify_check_word(size_t i)
+{
+    return i < sizeof(checks) / sizeof(*checks) ? checks[i] : NULL;
+}
+
+static bool is_skipped(const struct verification *v, const char *check)
+{
+    for (size_t i = 0; i < v->own->skips.n; i++)
+        if (!strcmp(v->own->skips.items[i], check))
+            return true;
+    return false;
+}
+
+/* Borrows `check`; copies the others, which may be NULL. */
+static struct verify_step *add_step(struct verification *v, const char *check, const char *tool,
+                                    const char *file, sbr_error *err)
+{
+    struct verify_step *grown = reallocarray(v->steps, v->n_steps + 1, sizeof(*grown)), *step;
+
+    if (!grown) {
+        err_set_oom(err, "verify");
+        return NULL;
+    }
+    v->steps = grown;
+    step = &grown[v->n_steps++];
+    *step = (struct verify_step){ .check = check,
+                                  .tool = tool ? strdup(tool) : NULL,
+                                  .file = file ? strdup(file) : NULL };
+    return step;
+}
+
+static char *visible(const char *text, size_t len)
+{
+    struct report_case holder = { 0 };
+    sbr_error err;
+
+    if (len > MOST_OUTPUT)
+        len = MOST_OUTPUT;
+    (void)test_report_set_message(&holder, text, len, &err);
+    return holder.message;
+}
+
+/* The stage that failed, or the program itself. */
+static const sbr_result *failed_part(const sbr_result *result)
+{
+    bool before = result->verdict == SBR_COMPILE_FAILED || result->verdict == SBR_INSTALL_FAILED;
+
+    return before && result->n_before ? result->before[result->n_before - 1] : result;
+}
+
+static void first_line(char *buf, size_t size, const char *text)
+{
+    while (*text == '\n' || *text == ' ')
+        text++;
+    snprintf(buf, size, "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+static void diagnosis_words(const struct diagnosis *d, char *buf, size_t size)
+{
+    char line[24] = "";
+
+    if (d->line)
+        snprintf(line, sizeof(line), " at line %u", d->line);
+    snprintf(buf, size, "%s%s%s%s", d->type ? d->type : "", d->type && d->message ? ": " : "",
+             d->message ? d->message : "", line);
+}
+
+/* "2 of 10 failed: tests.test_a::test_x, tests.test_a::test_y" */
+static void case_words(const struct report *r, char *buf, size_t size)
+{
+    size_t bad = test_report_count(r, CASE_FAILED) + test_report_count(r, CASE_BROKEN), shown = 0;
+    int n = snprintf(buf, size, "%zu of %zu failed", bad, r->n);
+
+    for (size_t i = 0; i < r->n && shown < 3 && n > 0 && (size_t)n < size; i++)
+        if (r->cases[i].outcome == CASE_FAILED || r->cases[i].outcome == CASE_BROKEN)
+            n += snprintf(buf + n, size - (size_t)n, "%s%.80s", shown++ ? ", " : ": ",
+                          r->cases[i].name);
+}
+
+static void find_reason(const sbr_result *result, struct verify_step *step)
+{
+    const sbr_result *part = failed_part(result);
+    const struct report *r = &step->report;
+    char words[REASON_SIZE] = "";
+
+    if (test_report_count(r, CASE_FAILED) + test_report_count(r, CASE_BROKEN))
+        case_words(r, words, sizeof(words));
+    else if (part->verdict != SBR_EXITED && part->explanation[0])
+        snprintf(words, sizeof(words), "%s", part->explanation);
+    else if (result->diagnosis && result->diagnosis->message)
+        diagnosis_words(result->diagnosis, words, sizeof(words));
+    else if (step->output)
+        first_line(words, sizeof(words), step->output);
+    if (!words[0] && part->verdict == SBR_EXITED)
+        snprintf(words, sizeof(words), "exit code %d", part->exit_code);
+    step->reason = visible(words, strlen(words));
+}
+
+/* Both streams of the part that failed: compilers use one, linters the other. */
+static char *collect_output(const sbr_result *result)
+{
+    const sbr_report *part = sbr_result_report(failed_part(result));
+    char *text = NULL;
+    struct buf all;
+
+    buf_init(&all, 4 * MOST_OUTPUT);
+    buf_add(&all, part->out, part->out_len < MOST_OUTPUT ? part->out_len : MOST_OUTPUT);
+    buf_add(&all, part->errout, part->errout_len < MOST_OUTPUT ? part->errout_len : MOST_OUTPUT);
+    if (all.len && !all.failed)
+        text = visible(all.data, all.len);
+    buf_done(&all);
+    return text;
+}
+
+static void end_step(struct verify_step *step, const sbr_result *result, bool passed)
+{
+    const sbr_report *report = sbr_result_report(result);
+
+    step->wall_us = report->wall_us;
+    step->outcome = passed ? VERIFY_PASSED : VERIFY_FAILED;
+    if (passed)
+        return;
+    step->output = collect_output(result);
+    find_reason(result, step);
+    if (report->verdict == SBR_INSTALL_FAILED || report->verdict == SBR_INTERNAL_ERROR)
+        step->outcome = VERIFY_ERROR;
+}
+
+static struct verify_step *skip(struct verification *v, const char *check, const char *file,
+                                const char *reason, sbr_error *err)
+{
+    struct verify_step *step = add_step(v, check, NULL, file, err);
+
+    if (step) {
+        step->outcome = VERIFY_SKIPPED;
+        step->reason = strdup(reason);
+    }
+    return step;
+}
+
+/* The runner's command in a request, as one step.  An error of ours is the step's reason. */
+static int run_tested(struct verification *v, struct verify_step *step, sbr_request *req,
+                      const struct test_runner *runner, char **more, sbr_error *err)
+{
+    struct tested tested = { 0 };
+    int r = tested_prepare(&tested, runner, req, more, err);
+
+    if (r == 0)
+        r = tested_run(&tested, v->rt, req, v->o->quiet, err);
+    if (r == 0) {
+        step->report = tested.report;
+        tested.report = (struct report){ 0 };
+        end_step(step, tested.result,
+                 result_success(tested.result) && !test_report_count(&step->report, CASE_FAILED) &&
+                     !test_report_count(&step->report, CASE_BROKEN));
+    } else {
+        step->outcome = VERIFY_ERROR;
+        step->reason = strdup(err->message);
+        r = 0;
+    }
+    tested_done(&tested);
+    return r;
+}
+
+/* Go's own check wants a program; a part of a package is only parsed. */
+static const struct test_runner gofmt = {
+    .name = "gofmt",
+    .language = "go",
+    .words = (const char *const[]){ "gofmt", "-e", "-l", NULL },
+    .where = REPORT_ON_STDOUT,
+};
+
+static bool is_part_of_package(const struct verify_file *file)
+{
+    return !strcmp(file->language->name, "go") && file->data &&
+           !memmem(file->data, file->len, "func main(", 10) &&
+           !memmem(file->data, file->len, "func Test", 9);
+}
+
+/* A script is read by itself, and its check would take the files beside it, too; a compiler has to
+ * find what the code includes. */
+static int syntax_request(struct verification *v, struct verify_file *file, sbr_request **ret,
+                          sbr_error *err)
+{
+    if (verify_load(v, file, err) < 0)
+        return err->code;
+    return file->language->compile.run.n ? verify_request(v, file, ret, err)
+                                         : verify_request_alone(v, file, ret, err);
+}
+
+static int check_syntax(struct verification *v, struct verify_file *file, sbr_error *err)
+{
+    struct verify_step *step = add_step(v, "syntax", file->language->name, file->path, err);
+    char *more[] = { file->path, NULL };
+    sbr_request *req = NULL;
+    sbr_result *result = NULL;
+    int r;
+
+    if (!step || syntax_request(v, file, &req, err) < 0)
+        return err->code;
+    if (is_part_of_package(file)) {
+        r = run_tested(v, step, req, &gofmt, more, err);
+    } else {
+        req->check = true;
+        r = sbr_run(v->rt, req, &result, err);
+        if (r == 0)
+            end_step(step, result,
+                     result->verdict == SBR_EXITED && failed_part(result)->exit_code == 0);
+    }
+    sbr_result_free(result);
+    request_free(req);
+    return r;
+}
+
+static bool has_check(const struct language *language)
+{
+    return language->check.run.n || language->compile.run.n;
+}
+
+static int check_all_syntax(struct verification *v, sbr_error *err)
+{
+    for (size_t i = 0; i < v->n_files; i++) {
+        struct verify_file *file = &v->files[i];
+
+        if (file->is_checked && file->language && has_check(file->language) &&
+            check_syntax(v, file, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+/* The files that the tool is for; NULL without memory.  The caller frees the array alone. */
+static char **files_for(const struct verification *v, const struct verify_tool *tool, size_t *ret_n)
+{
+    char **words = calloc(v->n_files + 2, sizeof(*words));
+
+    *ret_n = 0;
+    for (size_t i = 0; words && i < v->n_files; i++)
+        if (v->files[i].is_checked && verify_tool_takes(tool, v->files[i].path))
+            words[(*ret_n)++] = v->files[i].path;
+    return words;
+}
+
+static int run_tool(struct verification *v, const struct verify_tool *tool, sbr_error *err)
+{
+    static char everything[] = ".";
+    bool whole = true;
+    size_t n;
+    scoped_free char **files = files_for(v, tool, &n);
+    struct verify_step *step;
+    sbr_request *req = NULL;
+    int r;
+
+    for (size_t i = 0; i < v->n_files; i++)
+        whole = whole && !v->files[i].is_checked;
+    if (!files)
+        return err_set_oom(err, "verify");
+    if (!whole && !n)
+        return 0;
+    if (whole)
+        files[0] = everything;
+    step = add_step(v, tool->check, tool->runner.name, NULL, err);
+    if (!step || verify_request(v, NULL, &req, err) < 0)
+        return err->code;
+    r = run_tested(v, step, req, &tool->runner, tool->takes_files ? files : NULL, err);
+    request_free(req);
+    return r;
+}
+
+static int run_tools(struct verification *v, int dir_fd, sbr_error *err)
+{
+    const struct verify_tool *tool;
+    size_t i = 0;
+
+    while ((tool = verify_tool_next(dir_fd, &i)))
+        if (!is_skipped(v, tool->check) && run_tool(v, tool, err) < 0)
+            return err->code;
+    return 0;
+}
+
+/* 1: the project has tests, and they ran. */
+static int run_tests(struct verification *v, int dir_fd, sbr_error *err)
+{
+    const struct test_runner *runner;
+    struct verify_step *step;
+    sbr_request *req = NULL;
+    sbr_error none;
+    int r;
+
+    if (is_skipped(v, "tests") || test_runner_find(dir_fd, NULL, &runner, &none) < 0)
+        return 0;
+    step = add_step(v, "tests", runner->name, NULL, err);
+    if (!step || verify_request(v, NULL, &req, err) < 0)
+        return err->code;
+    r = run_tested(v, step, req, runner, NULL, err);
+    request_free(req);
+    return r < 0 ? r : 1;
+}
+
+/* The words behind the driver: the file, what to do, and three for each call. */
+static char **driver_words(const struct verify_file *file, const struct calls *calls)
+{
+    static char examples[] = "examples", of_calls[] = "calls", none[] = "";
+    char **words = calloc(3 + 3 * calls->n, sizeof(*words));
+
+    if (!words)
+        return NULL;
+    words[0] = file->path;
+    words[1] = calls->n ? of_calls : examples;
+    for (size_t i = 0; i < calls->n; i++) {
+        words[2 + 3 * i] = calls->items[i].text;
+        words[3 + 3 * i] = calls->items[i].left;
+        words[4 + 3 * i] = calls->items[i].right ? calls->items[i].right : none;
+    }
+    return words;
+}
+
+/* The code with the calls behind it is the program; the file itself stays as it is. */
+static int make_program(const struct verify_file *file, const struct calls *calls, sbr_request *req,
+                        sbr_error *err)
+{
+    struct buf program;
+    int r;
+
+    buf_init(&program, REQUEST_MAX_BYTES);
+    r = calls_append(calls, file->data, file->len, &program) < 0
+            ? err_set_oom(err, "calls")
+            : request_replace_file(req, 0, program.data, program.len, err);
+    buf_done(&program);
+    return r;
+}
+
+static int run_calls(struct verification *v, const char *check, struct verify_file *file,
+                     const struct calls *calls, sbr_error *err)
+{
+    const struct calls_way *way = calls_way_find(file->language->name);
+    struct verify_step *step = add_step(v, check, file->language->name, file->path, err);
+    scoped_free char **words = driver_words(file, calls);
+    sbr_request *req = NULL;
+    int r;
+
+    if (!step || !words || verify_request(v, file, &req, err) < 0)
+        return step && words ? err->code : err_set_oom(err, "calls");
+    r = way->driver ? request_add_file(req, way->driver_name, way->driver, strlen(way->driver), err)
+                    : make_program(file, calls, req, err);
+    if (r == 0)
+        r = run_tested(v, step, req, &way->runner, way->driver ? words : NULL, err);
+    request_free(req);
+    return r;
+}
+
+/* The examples that the comments of a file have, if it has any. */
+static int run_examples(struct verification *v, struct verify_file *file, sbr_error *err)
+{
+    const struct calls_way *way = calls_way_find(file->language->name);
+    struct calls calls = { 0 };
+    int r = 0;
+
+    if (!way || verify_load(v, file, err) < 0)
+        return way ? err->code : 0;
+    if (way->arrows)
+        r = calls_add_arrows(&calls, file->data, file->len, err);
+    if (r == 0 && (calls.n || (way->example &&
+                               memmem(file->data, file->len, way->example, strlen(way->example)))))
+        r = run_calls(v, "examples", file, &calls, err);
+    calls_done(&calls);
+    return r;
+}
+
+static int run_given_calls(struct verification *v, struct verify_file *file, sbr_error *err)
+{
+    const struct calls_way *way = calls_way_find(file->language->name);
+
+    if (!v->calls.n)
+        return 0;
+    if (!way)
+        return err_set(err, SBR_E_UNSUPPORTED, "calls",
+                       "--call cannot be checked in %s; it can in %s", file->language->name,
+                       calls_languages);
+    return run_calls(v, "calls", file, &v->calls, err);
+}
+
+static int run_code(struct verification *v, bool tested, sbr_error *err)
+{
+    for (size_t i = 0; i < v->n_files; i++) {
+        struct verify_file *file = &v->files[i];
+
+        if (!file->is_checked || !file->language)
+            continue;
+        if (!tested && !is_skipped(v, "examples") && run_examples(v, file, err) < 0)
+            return err->code;
+        if (!is_skipped(v, "calls") && run_given_calls(v, file, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+static bool all_passed(const struct verification *v)
+{
+    for (size_t i = 0; i < v->n_steps; i++)
+        if (v->steps[i].outcome != VERIFY_PASSED)
+            return false;
+    return true;
+}
+
+int verify_run_steps(struct verification *v, sbr_error *err)
+{
+    scoped_fd int dir_fd = -1;
+    int tested = 0;
+
+    if (!is_skipped(v, "syntax") && check_all_syntax(v, err) < 0)
+        return err->code;
+    if (!all_passed(v)) /* nothing else could say more about code that cannot be read */
+        return skip(v, "tests", NULL, "not run, because the syntax is wrong", err) ? 0 : err->code;
+    if (v->project[0]) {
+        dir_fd = open(v->project, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (dir_fd < 0)
+            return err_set_errno(err, "verify", "cannot open '%.200s'", v->project);
+        if (run_tools(v, dir_fd, err) < 0)
+            return err->code;
+        tested = run_tests(v, dir_fd, err);
+        if (tested < 0)
+            return tested;
+    }
+    return run_code(v, tested > 0, err);
+}
+
+void verify_steps_done(struct verification *v)
+{
+    for (size_t i = 0; i < v->n_steps; i++) {
+        free(v->steps[i].tool);
+        free(v->steps[i].file);
+        free(v->steps[i].reason);
+        free(v->steps[i].output);
+        test_report_done(&v->steps[i].report);
+    }
+    free(v->steps);
+}

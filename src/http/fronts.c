@@ -1,0 +1,297 @@
+#include "http/fronts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/scope.h"
+#include "http/server.h"
+#include "plan/policy.h"
+#include "wire/front.h"
+
+#define CONFIG_MAX (1 << 20)
+#define START_MS 10000
+#define END_MS 2000        /* a front gives itself less */
+#define ACCEPTS_AT_ONCE 64 /* of one listener, before others have their turn */
+#define FIRST_SPARE_FD 10  /* above those that a front finds open */
+
+/* All that a front knows, in the order in which it reads it. */
+static int store_config(const struct server *server, const char *certificate, const char *key,
+                        sbr_error *err)
+{
+    const struct policy_filter *filter = &policy_find("front")->filter;
+    struct buf out;
+    int fd = -1;
+
+    buf_init(&out, CONFIG_MAX);
+    buf_put_u32(&out, server->options.connections);
+    buf_put_u32(&out, geteuid() == 0 ? FRONT_FIXED_ID : 0);
+    buf_put_bytes(&out, filter->insns, filter->len * sizeof(*filter->insns));
+    buf_put_string(&out, certificate);
+    buf_put_string(&out, key);
+    buf_put_string(&out, getenv("SANDBOX_RUN_TEST_WITHOUT"));
+    if (!out.failed)
+        fd = fd_sealed_memory("front", out.data, out.len, 0);
+    if (out.data)
+        explicit_bzero(out.data, out.len);
+    buf_done(&out);
+    return fd < 0 ? err_set_errno(err, "http", "cannot store what a front needs") : fd;
+}
+
+/* Beside this program. */
+static int find_program(char *path, size_t size, sbr_error *err)
+{
+    ssize_t n = readlink("/proc/self/exe", path, size - 1);
+    char *slash;
+
+    if (n <= 0)
+        return err_set_errno(err, "http", "cannot find this program's directory");
+    path[n] = '\0';
+    slash = strrchr(path, '/');
+    if (!slash || (size_t)(slash - path) + sizeof("/" FRONT_NAME) > size)
+        return err_set(err, SBR_E_SYSTEM, "http", "the path of this program is too long");
+    snprintf(slash, size - (size_t)(slash - path), "/" FRONT_NAME);
+    return 0;
+}
+
+/* Another program, not a copy of this one: a front has none of this process's memory, and learns
+ * nothing about where things are in it. */
+static int spawn(struct server_socket *s, int link, sbr_error *err)
+{
+    char path[4096], name[] = FRONT_NAME, *const words[] = { name, NULL };
+    char *const nothing[] = { NULL };
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    int r;
+
+    if (find_program(path, sizeof(path), err) < 0)
+        return err->code;
+    sigemptyset(&none);
+    (void)posix_spawn_file_actions_init(&actions);
+    (void)posix_spawn_file_actions_adddup2(&actions, link, FRONT_LINK);
+    (void)posix_spawn_file_actions_adddup2(&actions, s->config, FRONT_CONFIG);
+    (void)posix_spawnattr_init(&attributes);
+    (void)posix_spawnattr_setsigmask(&attributes, &none);
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    r = posix_spawn(&s->pid, path, &actions, &attributes, words, nothing);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    (void)posix_spawnattr_destroy(&attributes);
+    if (r == 0)
+        return 0;
+    s->pid = 0;
+    return err_set(err, SBR_E_SYSTEM, "http", "cannot start '%.200s': %s", path, strerror(r));
+}
+
+static int start(struct server_socket *s, sbr_error *err)
+{
+    int ends[2], moved;
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
+        return err_set_errno(err, "http", "cannot make a socket for a front");
+    moved = fcntl(ends[1], F_DUPFD_CLOEXEC, FIRST_SPARE_FD);
+    close(ends[1]);
+    if (moved < 0 || spawn(s, moved, err) < 0) {
+        scope_close_fd(&moved);
+        close(ends[0]);
+        return moved < 0 ? err_set_errno(err, "http", "no descriptor is left") : err->code;
+    }
+    close(moved);
+    s->link.fd = ends[0];
+    return 0;
+}
+
+/* The first message: an empty text when it serves, or why it cannot. */
+static int wait_until_ready(struct server_socket *s, sbr_error *err)
+{
+    struct pollfd ready = { .fd = s->link.fd, .events = POLLIN };
+    char text[sizeof(err->message)] = "";
+    ssize_t n;
+
+    while (poll(&ready, 1, START_MS) < 0 && errno == EINTR)
+        continue;
+    n = recv(s->link.fd, text, sizeof(text) - 1, MSG_DONTWAIT);
+    if (n == 1 && !text[0])
+        return 0;
+    return err_set(err, SBR_E_SYSTEM, "http", "%s",
+                   n > 0 ? text : "the front, which reads what clients send, does not start");
+}
+
+/* A front may have closed its link and live on: it is not asked. */
+static void reap(struct server_socket *s)
+{
+    if (s->pid > 0) {
+        (void)kill(s->pid, SIGKILL);
+        while (waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
+            continue;
+    }
+    s->pid = 0;
+    scope_close_fd(&s->link.fd);
+    s->link.fd = -1;
+}
+
+/* Only its end is of interest: a front says nothing after its first message.  Its channels end
+ * with it, so that its clients and their runs do. */
+static void front_ended(void *context, uint32_t events)
+{
+    struct server_socket *s = context;
+
+    (void)events;
+    loop_remove(&s->server->loop, &s->link);
+    loop_remove(&s->server->loop, &s->listener);
+    reap(s);
+    dprintf(STDERR_FILENO, "sandbox-run-http: the front at %s ended; another one is started\n",
+            s->which == SERVER_AT_TCP ? "TCP" : "the unix socket");
+}
+
+/* To the front, with one end of a channel. */
+static void pass_on(struct server_socket *s, int fd)
+{
+    int ends[2], passed[2];
+    struct visitor *visitor;
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
+        return;
+    visitor = visitor_new(s->server, s->which, ends[0]);
+    passed[0] = fd;
+    passed[1] = ends[1];
+    if (visitor && fd_send(s->link.fd, "", 1, passed, 2) < 0)
+        visitor_close(visitor);
+    close(ends[1]);
+}
+
+/* A program in a sandbox may find the unix socket in a volume: it lives in other namespaces. */
+static bool is_welcome(const struct server_socket *s, int fd)
+{
+    return s->which == SERVER_AT_TCP || peer_is_neighbour(fd, &s->server->home, NULL);
+}
+
+static void client_came(void *context, uint32_t events)
+{
+    struct server_socket *s = context;
+
+    (void)events;
+    for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
+        scoped_fd int fd = -1;
+
+        if (s->visitors >= s->server->options.connections) { /* others wait in the kernel */
+            (void)loop_change(&s->server->loop, &s->listener, 0);
+            return;
+        }
+        fd = accept4(s->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0) {
+            s->starved = errno == EMFILE || errno == ENFILE;
+            (void)loop_change(&s->server->loop, &s->listener, s->starved ? 0 : EPOLLIN);
+            return;
+        }
+        if (is_welcome(s, fd))
+            pass_on(s, fd);
+    }
+}
+
+static int serve(struct server_socket *s, sbr_error *err)
+{
+    struct loop *loop = &s->server->loop;
+
+    s->link = loop_watch_of(s->link.fd, front_ended, s);
+    s->listener = loop_watch_of(s->listener.fd, client_came, s);
+    if (loop_add(loop, &s->link, EPOLLIN) < 0 || loop_add(loop, &s->listener, EPOLLIN) < 0)
+        return err_set_errno(err, "http", "cannot watch the socket");
+    return 0;
+}
+
+int fronts_open(struct server *server, unsigned int which, int listener, const char *certificate,
+                const char *key, sbr_error *err)
+{
+    struct server_socket *s = &server->sockets[which];
+    int config = store_config(server, certificate, key, err);
+
+    s->server = server;
+    s->which = which;
+    s->listener.fd = listener;
+    if (config < 0)
+        return err->code;
+    s->config = fcntl(config, F_DUPFD_CLOEXEC, FIRST_SPARE_FD);
+    close(config);
+    if (s->config < 0)
+        return err_set_errno(err, "http", "no descriptor is left");
+    return start(s, err);
+}
+
+int fronts_wait(struct server *server, sbr_error *err)
+{
+    for (size_t i = 0; i < SERVER_SOCKETS; i++) {
+        struct server_socket *s = &server->sockets[i];
+
+        if (s->pid > 0 && (wait_until_ready(s, err) < 0 || serve(s, err) < 0))
+            return err->code;
+    }
+    return 0;
+}
+
+void fronts_run(struct server *server)
+{
+    for (size_t i = 0; i < SERVER_SOCKETS; i++) {
+        struct server_socket *s = &server->sockets[i];
+
+        if (s->listener.on && !s->listener.events && !s->starved &&
+            s->visitors < server->options.connections)
+            (void)loop_change(&server->loop, &s->listener, EPOLLIN);
+    }
+}
+
+void fronts_tick(struct server *server)
+{
+    sbr_error err;
+
+    for (unsigned int i = 0; i < SERVER_SOCKETS; i++) {
+        struct server_socket *s = &server->sockets[i];
+
+        s->starved = false;
+        if (s->listener.fd < 0 || s->pid > 0 || server->ending)
+            continue;
+        if (start(s, &err) == 0 && wait_until_ready(s, &err) == 0 && serve(s, &err) == 0)
+            continue;
+        dprintf(STDERR_FILENO, "sandbox-run-http: %s\n", err.message);
+        reap(s);
+    }
+}
+
+static void wait_for_end(const struct server_socket *s)
+{
+    struct pollfd ended = { .fd = s->link.fd };
+
+    while (poll(&ended, 1, END_MS) < 0 && errno == EINTR)
+        continue;
+}
+
+void fronts_close(struct server *server)
+{
+    for (size_t i = 0; i < SERVER_SOCKETS; i++) {
+        struct server_socket *s = &server->sockets[i];
+
+        loop_remove(&server->loop, &s->link);
+        loop_remove(&server->loop, &s->listener);
+        if (s->link.fd >= 0)
+            (void)shutdown(s->link.fd, SHUT_WR);
+    }
+    for (size_t i = 0; i < SERVER_SOCKETS; i++) {
+        struct server_socket *s = &server->sockets[i];
+
+        if (s->pid > 0)
+            wait_for_end(s);
+        reap(s);
+        scope_close_fd(&s->listener.fd);
+        scope_close_fd(&s->config);
+        s->listener.fd = s->config = -1;
+    }
+}

@@ -1,0 +1,20 @@
+/* The fronts: processes that read what clients send, one for each listener (wire/front.h). */
+#ifndef HTTP_FRONTS_H
+#define HTTP_FRONTS_H
+
+#include "base/err.h"
+#include "http/visitor.h"
+
+/* Starts the front of a listener, which becomes the front's; certificate and key are PEM texts, or
+ * NULL.  It serves after fronts_wait. */
+int fronts_open(struct server *server, unsigned int which, int listener, const char *certificate,
+                const char *key, sbr_error *err) must_check;
+int fronts_wait(struct server *server, sbr_error *err) must_check;
+/* After each turn of the loop: connections may be over, so that there is room for others. */
+void fronts_run(struct server *server);
+/* Starts fronts again that have ended. */
+void fronts_tick(struct server *server);
+/* Lets them send what they have, and ends them. */
+void fronts_close(struct server *server);
+
+#endif

@@ -1,0 +1,302 @@
+#include "http/visitor.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config/audit.h"
+#include "http/guard.h"
+#include "http/problem.h"
+#include "http/route.h"
+#include "http/server.h"
+#include "wire/front.h"
+
+#define UNSENT_MAX ((size_t)64 << 20)
+#define FRAMES_AT_ONCE 16 /* of one channel, before others have their turn */
+
+/* For the audit, if the configuration has one: who was refused what. */
+static void note_refusal(const struct exchange *x)
+{
+    char status[16];
+    const struct audit_field fields[] = { { "method", x->method },
+                                          { "path", x->path },
+                                          { "status", status },
+                                          { "caller", x->tenant.name[0] ? x->tenant.name : NULL } };
+    sbr_error ignored; /* the request is refused either way */
+
+    if (x->status != HTTP_UNAUTHORIZED && x->status != HTTP_FORBIDDEN &&
+        x->status != HTTP_TOO_MANY_REQUESTS)
+        return;
+    x->server->counters.refused++;
+    snprintf(status, sizeof(status), "%u", x->status);
+    if (x->server->config.audit)
+        (void)!audit_note("refused", fields, ARRAY_LEN(fields), &ignored);
+}
+
+/* The reply is sent, or its client is gone. */
+static void complete(struct visitor *v)
+{
+    struct exchange *x = v->x;
+
+    v->x = NULL;
+    counters_add_request(&v->server->counters, x->status);
+    note_refusal(x);
+    exchange_free(x);
+}
+
+void visitor_close(struct visitor *v)
+{
+    const struct visitor_user *user = v->user;
+
+    if (v->channel.fd < 0)
+        return;
+    loop_remove(&v->server->loop, &v->watch);
+    frames_done(&v->channel);
+    link_remove(&v->link);
+    list_append(&v->server->closed, &v->link);
+    v->server->sockets[v->socket].visitors--;
+    v->user = NULL;
+    if (v->x)
+        complete(v);
+    if (user)
+        user->closed(v->user_context);
+}
+
+void visitor_listen(struct visitor *v, bool reads)
+{
+    uint32_t events = (reads ? EPOLLIN : 0) | (frames_is_waiting(&v->channel) ? EPOLLOUT : 0);
+
+    if (v->ending)
+        events &= ~(uint32_t)EPOLLIN;
+    if (v->channel.fd >= 0 && v->watch.events != events)
+        (void)loop_change(&v->server->loop, &v->watch, events);
+}
+
+/* The head of the reply, with the body when both fit into a frame. */
+static int send_head(struct visitor *v, struct exchange *x)
+{
+    struct response *r = x->response;
+    bool whole = r->bytes && r->fields.len + r->len <= FRONT_FRAME_MAX;
+    const struct front_head head = {
+        .type = FRONT_REPLY,
+        .flags = (uint8_t)((whole || (!r->read && !r->len) ? FRONT_WHOLE : 0) |
+                           (r->upgrade ? FRONT_UPGRADE : 0)),
+        .status = (uint16_t)x->status,
+        .fields_len = (uint32_t)(r->fields.len - sizeof(head)),
+        .length = r->len,
+    };
+    int sent;
+
+    if (r->fields.failed)
+        return -1;
+    x->begun = true;
+    memcpy(r->fields.data, &head, sizeof(head));
+    if (whole)
+        r->sent = r->len;
+    sent = frames_send(&v->channel, r->fields.data, r->fields.len, r->bytes,
+                       whole ? (size_t)r->len : 0);
+    buf_done(&r->fields); /* a stream may go on for hours */
+    return sent;
+}
+
+/* The next frame of the body.  1: sent; 0: there is nothing now; -1: the reply is broken. */
+static int send_part(struct visitor *v, struct exchange *x)
+{
+    static char data[FRONT_FRAME_MAX - sizeof(struct front_head)];
+    struct front_head head = { .type = FRONT_DATA };
+    struct response *r = x->response;
+    ssize_t n = r->upgrade ? RESPONSE_END : response_take(r, data, sizeof(data));
+
+    if (n == 0 || n == RESPONSE_BROKEN)
+        return n == 0 ? 0 : -1;
+    if (n > 0)
+        return frames_send(&v->channel, &head, sizeof(head), data, (size_t)n) < 0 ? -1 : 1;
+    x->whole = true;
+    head.type = FRONT_DONE; /* a length that is known needs none */
+    return r->read && frames_send(&v->channel, &head, sizeof(head), NULL, 0) < 0 ? -1 : 1;
+}
+
+static void upgrade(struct visitor *v)
+{
+    struct exchange *x = v->x;
+
+    v->user = x->response->upgrade;
+    v->user_context = x->response->context;
+    x->left = NULL;
+    complete(v);
+    v->user->opened(v->user_context, v);
+}
+
+/* Sends what the channel takes; false: the connection is over. */
+static bool send_reply(struct visitor *v, struct exchange *x)
+{
+    int r = x->begun ? 1 : send_head(v, x);
+
+    while (r >= 0 && !x->whole && !frames_is_waiting(&v->channel)) {
+        r = send_part(v, x);
+        if (r == 0)
+            break;
+    }
+    if (r < 0)
+        return false;
+    if (x->whole && x->response->upgrade)
+        upgrade(v);
+    else if (x->whole)
+        complete(v);
+    if (!v->user)
+        visitor_listen(v, true);
+    return true;
+}
+
+void visitor_run(struct server *server)
+{
+    while (!link_is_alone(&server->ready)) {
+        struct exchange *x = link_owner(server->ready.next, struct exchange, ready);
+        struct visitor *v = x->visitor;
+
+        link_remove(&x->ready);
+        if (!send_reply(v, x) || (v->ending && !v->x))
+            visitor_close(v);
+    }
+    list_each(at, &server->closed) {
+        link_remove(at);
+        free(link_owner(at, struct visitor, link));
+    }
+}
+
+/* The request is there whole, or nothing more of it comes. */
+static void handle(struct exchange *x)
+{
+    x->received = true;
+    if (x->response)
+        exchange_resume(x);
+    else
+        x->route->handle(x);
+}
+
+static void take_body(struct exchange *x, const char *data, size_t len)
+{
+    if (x->response || buf_add(&x->body, data, len) == 0)
+        return;
+    problem_reply(x, &(struct problem){ .status = HTTP_CONTENT_TOO_LARGE,
+                                        .detail = "the body is larger than the gateway takes",
+                                        .remedy = "the operator can raise --max-body" });
+    exchange_add_header(x, HTTP_HEADER_CONNECTION, "close");
+}
+
+static bool begin(struct visitor *v, const struct front_head *head, const char *data, size_t len)
+{
+    const struct front_head admit = { .type = FRONT_ADMIT };
+    struct exchange *x;
+
+    if (v->x || head->fields_len > len)
+        return false;
+    x = v->x = exchange_new(v, data, head->fields_len);
+    if (!x)
+        return false;
+    (void)guard_admits(x, x->method);
+    if (head->flags & FRONT_WHOLE)
+        take_body(x, data + head->fields_len, len - head->fields_len);
+    if (head->flags & FRONT_WHOLE || x->response) {
+        handle(x);
+        return true;
+    }
+    return frames_send(&v->channel, &admit, sizeof(admit), NULL, 0) == 0;
+}
+
+/* False: a front that is in order sends no such frame now. */
+static bool take_frame(struct visitor *v, const struct front_head *head, const char *data,
+                       size_t len)
+{
+    if (v->user)
+        return head->type == FRONT_MESSAGE && v->user->take(v->user_context, head, data, len);
+    if (head->type == FRONT_REQUEST)
+        return begin(v, head, data, len);
+    if (!v->x || v->x->received)
+        return false;
+    if (head->type == FRONT_BODY)
+        take_body(v->x, data, len);
+    else if (head->type == FRONT_END)
+        handle(v->x);
+    else
+        return false;
+    return true;
+}
+
+/* The client sends no more.  It gets a reply that is there and ends by itself. */
+static void take_end(struct visitor *v)
+{
+    if (!v->x || !v->x->received || !v->x->response || v->x->response->read) {
+        visitor_close(v);
+        return;
+    }
+    v->ending = true;
+    visitor_listen(v, false);
+}
+
+static void read_frames(struct visitor *v)
+{
+    static char frame[FRONT_FRAME_MAX]; /* one thread, and no call below reads another */
+    struct front_head head;
+
+    for (int i = 0; i < FRAMES_AT_ONCE && v->channel.fd >= 0; i++) {
+        ssize_t n = frames_receive(&v->channel, frame, sizeof(frame));
+
+        if (n < 0 && errno == EAGAIN)
+            return;
+        if (n == 0) {
+            take_end(v);
+            return;
+        }
+        if (n >= (ssize_t)sizeof(head)) {
+            memcpy(&head, frame, sizeof(head));
+            if (take_frame(v, &head, frame + sizeof(head), (size_t)n - sizeof(head)))
+                continue;
+        }
+        visitor_close(v);
+    }
+}
+
+static void channel_event(void *context, uint32_t events)
+{
+    struct visitor *v = context;
+
+    if (events & EPOLLOUT && frames_flush(&v->channel) < 0) {
+        visitor_close(v);
+        return;
+    }
+    if (events & EPOLLOUT && v->user)
+        v->user->turn(v->user_context);
+    else if (events & EPOLLOUT && v->x && v->x->begun)
+        exchange_resume(v->x);
+    if (events & EPOLLIN)
+        read_frames(v);
+    else if (events & (EPOLLHUP | EPOLLERR))
+        visitor_close(v);
+}
+
+struct visitor *visitor_new(struct server *server, unsigned int socket, int channel)
+{
+    struct visitor *v = calloc(1, sizeof(*v));
+
+    if (!v) {
+        close(channel);
+        return NULL;
+    }
+    v->server = server;
+    v->socket = socket;
+    v->tcp = socket == SERVER_AT_TCP;
+    frames_init(&v->channel, channel, UNSENT_MAX);
+    link_init(&v->link);
+    v->watch = loop_watch_of(channel, channel_event, v);
+    if (loop_add(&server->loop, &v->watch, EPOLLIN) < 0) {
+        frames_done(&v->channel);
+        free(v);
+        return NULL;
+    }
+    server->sockets[socket].visitors++;
+    list_append(&server->visitors, &v->link);
+    return v;
+}

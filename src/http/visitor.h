@@ -1,0 +1,45 @@
+/* A connection of a client, as the gateway sees it: a channel to the front that reads it. */
+#ifndef HTTP_VISITOR_H
+#define HTTP_VISITOR_H
+
+#include "base/frames.h"
+#include "base/list.h"
+#include "base/loop.h"
+
+struct exchange;
+struct front_head;
+struct server;
+struct visitor;
+
+/* What uses a connection after its upgrade. */
+struct visitor_user {
+    void (*opened)(void *context, struct visitor *v);
+    /* A frame came; false: the connection is to end. */
+    bool (*take)(void *context, const struct front_head *head, const char *data, size_t len);
+    void (*turn)(void *context);   /* the channel takes more */
+    void (*closed)(void *context); /* the connection is over */
+};
+
+struct visitor {
+    struct link link; /* of the server's visitors, or of those that are freed after the turn */
+    struct server *server;
+    unsigned int socket; /* the listener that it came from */
+    bool tcp;            /* known from the listener: no front has a say in it */
+    struct frames channel;
+    struct loop_watch watch;
+    bool ending;                     /* nothing more is read; the reply is the last */
+    struct exchange *x;              /* the request that is on its way; NULL: none */
+    const struct visitor_user *user; /* NULL: it was not upgraded */
+    void *user_context;
+};
+
+/* `channel` becomes the visitor's.  NULL without memory: it is closed. */
+struct visitor *visitor_new(struct server *server, unsigned int socket, int channel);
+/* The connection is over.  The memory stays until visitor_run. */
+void visitor_close(struct visitor *v);
+/* Reads the channel, or not, until the next call. */
+void visitor_listen(struct visitor *v, bool reads);
+/* After each turn of the loop: sends replies that are ready, frees visitors that are over. */
+void visitor_run(struct server *server);
+
+#endif

@@ -1,0 +1,304 @@
+#include "work/build_artifacts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/jsonw.h"
+#include "base/scope.h"
+#include "base/text.h"
+#include "changes/apply.h"
+#include "changes/copy_file.h"
+#include "changes/node.h"
+
+#define WORK "/work/"
+#define MOST_LOADED (64 << 20)
+#define TEMPORARY ".sandbox-run-artifact" /* until it has its name */
+
+static bool is_own(const sbr_request *req, const char *path)
+{
+    for (size_t i = 0; i < req->n_files; i++)
+        if (!strcmp(req->files[i].path, path))
+            return true;
+    return false;
+}
+
+/* Takes over `stored`. */
+static int add(struct build_artifacts *to, const char *path, char *stored,
+               const struct build_artifact *facts, sbr_error *err)
+{
+    struct build_artifact *grown = reallocarray(to->items, to->n + 1, sizeof(*grown));
+    struct build_artifact one = *facts;
+
+    if (grown)
+        to->items = grown;
+    one.path = strdup(path);
+    one.stored = stored;
+    if (!grown || !one.path || !stored) {
+        free(one.path);
+        free(stored);
+        return err_set_oom(err, "build");
+    }
+    if (to->n == BUILD_ARTIFACTS_MOST) {
+        free(one.path);
+        free(stored);
+        return err_set(err, SBR_E_INVALID, "build",
+                       "the build made more than %d files in the places of its tool; name another "
+                       "tool, or build a part",
+                       BUILD_ARTIFACTS_MOST);
+    }
+    grown[to->n++] = one;
+    return 0;
+}
+
+static bool is_made(const struct change *c)
+{
+    return c->op != CHANGE_DELETED && c->op != CHANGE_MODE &&
+           (c->now.kind == NODE_FILE || c->now.kind == NODE_LINK);
+}
+
+static int read_changes(const struct build_tool *tool, const struct changes *changes,
+                        struct build_artifacts *ret, sbr_error *err)
+{
+    for (size_t i = 0; i < changes->n; i++) {
+        const struct change *c = &changes->items[i];
+        const struct build_artifact facts = { .size = c->now.size,
+                                              .executable =
+                                                  c->now.kind == NODE_FILE && c->now.mode & 0111,
+                                              .link = c->now.kind == NODE_LINK };
+
+        if (strcmp(changes->roots[c->root].target, "/work") != 0 || !is_made(c) ||
+            !build_tool_makes(tool, c->path))
+            continue;
+        if (add(ret, c->path, text_format("%u/%s", c->root, c->path), &facts, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+/* `saved` of a kept file is STATE/changes/ID/tree/files/RULE/PATH; the same file may be there for
+ * two rules. */
+static int read_files(const struct build_tool *tool, const sbr_request *req,
+                      const struct output_files *files, struct build_artifacts *ret, sbr_error *err)
+{
+    for (size_t i = 0; i < files->n; i++) {
+        const struct output_file *f = &files->items[i];
+        const char *path = strncmp(f->path, WORK, strlen(WORK)) ? NULL : f->path + strlen(WORK);
+        const char *stored = f->saved ? strstr(f->saved, "/tree/files/") : NULL;
+        const struct build_artifact facts = { .size = f->size };
+
+        if (!path || !stored || is_own(req, path) || !build_tool_makes(tool, path) ||
+            (ret->n && !strcmp(ret->items[ret->n - 1].path, path)))
+            continue;
+        if (add(ret, path, strdup(stored + strlen("/tree/")), &facts, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+    return strcmp(((const struct build_artifact *)a)->path,
+                  ((const struct build_artifact *)b)->path);
+}
+
+/* What cannot be read has no sum; the kept changes are ours, so only the disk can be to blame. */
+static int read_sums(struct build_artifacts *artifacts, sbr_error *err)
+{
+    struct changeset changeset;
+
+    if (!artifacts->n)
+        return 0;
+    if (changeset_open(artifacts->changes_id, &changeset, err) < 0)
+        return err->code;
+    for (size_t i = 0; i < artifacts->n; i++) {
+        struct build_artifact *a = &artifacts->items[i];
+        struct stat st;
+
+        if (node_sum(changeset.tree_fd, a->stored, a->sum) < 0)
+            a->sum[0] = '\0';
+        if (fstatat(changeset.tree_fd, a->stored, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(st.st_mode))
+            a->executable = a->executable || st.st_mode & 0111;
+    }
+    changeset_close(&changeset);
+    return 0;
+}
+
+int build_artifacts_read(const struct build_tool *tool, const sbr_request *req,
+                         const sbr_result *result, struct build_artifacts *ret, sbr_error *err)
+{
+    *ret = (struct build_artifacts){ 0 };
+    if (!result->changes_id[0])
+        return 0;
+    snprintf(ret->changes_id, sizeof(ret->changes_id), "%s", result->changes_id);
+    if (req->project && result->changes) {
+        if (read_changes(tool, result->changes, ret, err) < 0)
+            return err->code;
+    } else if (read_files(tool, req, &result->files, ret, err) < 0) {
+        return err->code;
+    }
+    if (ret->n)
+        qsort(ret->items, ret->n, sizeof(*ret->items), compare_paths);
+    return read_sums(ret, err);
+}
+
+void build_artifacts_done(struct build_artifacts *artifacts)
+{
+    for (size_t i = 0; i < artifacts->n; i++) {
+        free(artifacts->items[i].path);
+        free(artifacts->items[i].stored);
+    }
+    free(artifacts->items);
+    *artifacts = (struct build_artifacts){ 0 };
+}
+
+/* Opens the directory of `path` below `dir_fd`, made where it is missing; no link is followed. */
+static int open_parent(int dir_fd, const char *path, const char **ret_name)
+{
+    int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    for (const char *slash; fd >= 0 && (slash = strchr(path, '/')); path = slash + 1) {
+        scoped_free char *name = strndup(path, (size_t)(slash - path));
+        int next = -1;
+
+        if (name && (mkdirat(fd, name, 0777) == 0 || errno == EEXIST))
+            next = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        close(fd);
+        fd = next;
+    }
+    *ret_name = path;
+    return fd;
+}
+
+static int copy_content(int tree_fd, const struct build_artifact *a, int parent_fd)
+{
+    scoped_free char *text = a->link ? node_link_text(tree_fd, a->stored, &(size_t){ 0 }) : NULL;
+    struct copy_file how = { 0 };
+    struct node_state state;
+    scoped_fd int from = -1, to = -1;
+
+    if (a->link)
+        return text ? symlinkat(text, parent_fd, TEMPORARY) : -1;
+    from = node_open_file(tree_fd, a->stored, &state);
+    if (from < 0)
+        return -1;
+    to = openat(parent_fd, TEMPORARY, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                a->executable ? 0777 : 0666);
+    return to < 0 ? -1 : copy_file(from, to, state.node.size, &how);
+}
+
+static int copy_one(int tree_fd, int dir_fd, const struct build_artifact *a)
+{
+    const char *name;
+    scoped_fd int parent = open_parent(dir_fd, a->path, &name);
+
+    if (parent < 0)
+        return -1;
+    (void)unlinkat(parent, TEMPORARY, 0); /* what an interrupted call has left */
+    if (copy_content(tree_fd, a, parent) == 0 && renameat(parent, TEMPORARY, parent, name) == 0)
+        return 0;
+    {
+        int saved = errno;
+
+        (void)unlinkat(parent, TEMPORARY, 0);
+        errno = saved;
+    }
+    return -1;
+}
+
+int build_artifacts_copy(const struct build_artifacts *artifacts, const char *dir, sbr_error *err)
+{
+    struct changeset changeset;
+    scoped_fd int dir_fd = -1;
+    int r = 0;
+
+    if (mkdir(dir, 0777) < 0 && errno != EEXIST)
+        return err_set_errno(err, "build", "cannot make the directory '%.200s'", dir);
+    dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir_fd < 0)
+        return err_set_errno(err, "build", "cannot open the directory '%.200s'", dir);
+    if (!artifacts->n)
+        return 0;
+    if (changeset_open(artifacts->changes_id, &changeset, err) < 0)
+        return err->code;
+    for (size_t i = 0; r == 0 && i < artifacts->n; i++)
+        if (copy_one(changeset.tree_fd, dir_fd, &artifacts->items[i]) < 0)
+            r = err_set_errno(err, "build", "cannot copy '%.200s' to '%.150s'",
+                              artifacts->items[i].path, dir);
+    changeset_close(&changeset);
+    return r;
+}
+
+static int load_one(int tree_fd, const struct build_artifact *a, struct request_file *ret,
+                    sbr_error *err)
+{
+    struct node_state state;
+    scoped_fd int fd = node_open_file(tree_fd, a->stored, &state);
+
+    if (fd < 0)
+        return err_set_errno(err, "build", "cannot read '%.200s'", a->path);
+    ret->executable = a->executable;
+    ret->path = strdup(a->path);
+    if (!ret->path)
+        return err_set_oom(err, "build");
+    return fd_read_text(fd, MOST_LOADED, &ret->data, &ret->len, err);
+}
+
+int build_artifacts_load(const struct build_artifacts *artifacts, struct request_file **ret,
+                         size_t *ret_n, sbr_error *err)
+{
+    struct request_file *files = calloc(artifacts->n + 1, sizeof(*files));
+    struct changeset changeset;
+    int r = 0;
+
+    if (!files)
+        return err_set_oom(err, "build");
+    *ret = files;
+    if (!artifacts->n)
+        return 0;
+    if (changeset_open(artifacts->changes_id, &changeset, err) < 0)
+        return err->code;
+    for (size_t i = 0; r == 0 && i < artifacts->n; i++)
+        if (!artifacts->items[i].link)
+            r = load_one(changeset.tree_fd, &artifacts->items[i], &files[(*ret_n)++], err);
+    changeset_close(&changeset);
+    return r;
+}
+
+const char *build_artifacts_differ(const struct build_artifacts *a, const struct build_artifacts *b)
+{
+    for (size_t i = 0; i < a->n || i < b->n; i++) {
+        const struct build_artifact *one = i < a->n ? &a->items[i] : NULL;
+        const struct build_artifact *two = i < b->n ? &b->items[i] : NULL;
+        int order = !one ? 1 : !two ? -1 : strcmp(one->path, two->path);
+
+        if (order != 0)
+            return order < 0 ? one->path : two->path;
+        if (!one->sum[0] || strcmp(one->sum, two->sum) != 0)
+            return one->path;
+    }
+    return NULL;
+}
+
+void build_artifacts_put_json(struct jsonw *j, const char *key,
+                              const struct build_artifacts *artifacts)
+{
+    jsonw_open(j, key, '[');
+    for (size_t i = 0; i < artifacts->n; i++) {
+        const struct build_artifact *a = &artifacts->items[i];
+
+        jsonw_open(j, NULL, '{');
+        jsonw_path(j, "path", a->path);
+        jsonw_number(j, "size", a->size);
+        jsonw_bool(j, "executable", a->executable);
+        jsonw_text(j, "sha256", a->sum[0] ? a->sum : NULL);
+        jsonw_close(j, '}');
+    }
+    jsonw_close(j, ']');
+}

@@ -1,0 +1,108 @@
+"""Container engines around the sandbox: Docker's daemon and Podman's service, started here, with nothing of the host's.
+
+Both are of the packages that `tools/packages.sh hosts` brings; `make check-engines` runs these tests."""
+import contextlib
+import http.client
+import json
+import os
+import socket
+import subprocess
+
+import pytest
+
+import machine_gives
+import support
+from support import result_of, sandbox_run
+from waiting import SOON, wait_until
+
+
+class Engine(http.client.HTTPConnection):
+    """Its API over its socket."""
+
+    def __init__(self, path):
+        super().__init__("engine", timeout=SOON)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(str(self.path))
+
+    def ask(self, path):
+        self.request("GET", path)
+        return self.getresponse().read()
+
+
+def answers(path):
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        return Engine(path).ask("/_ping") == b"OK"
+    return False
+
+
+@contextlib.contextmanager
+def running(path, words):
+    machine_gives.skip_if("" if os.geteuid() == 0 else "a container engine of its own needs root")
+    machine_gives.skip_if("" if support.have(words[0]) else f"{words[0]} is not installed")
+    with open(f"{path}.log", "wb") as log, subprocess.Popen(words, stdout=log, stderr=log) as process:
+        try:
+            assert wait_until(lambda: answers(path) or process.poll() is not None), f"see {path}.log"
+            yield path
+        finally:
+            process.terminate()
+
+
+@pytest.fixture(scope="module", params=["docker", "podman"])
+def engine(request, session_folder):
+    top = session_folder / request.param
+    top.mkdir()
+    path = top / "socket"
+    words = {
+        "docker": ["dockerd", "--iptables=false", "--bridge=none", "--data-root", top / "data", "--exec-root",
+                   top / "exec", "--pidfile", top / "pid", "--host", f"unix://{path}"],
+        "podman": ["podman", "--root", top / "data", "--runroot", top / "run", "--runtime", "runc",
+                   "--cgroup-manager", "cgroupfs", "--events-backend", "none", "--storage-driver", "vfs",
+                   "system", "service", "--time=0", f"unix://{path}"],
+    }[request.param]
+    with running(path, [str(word) for word in words]):
+        yield request.param, path
+
+
+VERDICTS = [
+    ([], "cat; echo aside >&2; exit 3", ["exited", 3, None, "typed"]),
+    (["--timeout", "300ms"], "sleep 60", ["timeout", None, "SIGTERM", ""]),
+    (["--memory", "64m"], "exec /usr/bin/python3 -c 'bytearray(200 << 20)'", ["memory_limit", None, "SIGKILL", ""]),
+]
+
+
+def test_a_run_in_an_engines_container_is_a_run(engine):
+    name, path = engine
+    for options, code, expected in VERDICTS:
+        result = result_of("exec", "--backend", f"{name}:{path}", *options, "--", "sh", "-c", code, stdin=b"typed")
+        assert [result["outcome"], result["exit_code"], result["signal"], result["stdout"]] == expected, result
+        assert f"container-by-{name}" in result["isolation"]["mechanisms"] and not result["isolation"]["missing"]
+    assert wait_until(lambda: json.loads(Engine(path).ask("/containers/json?all=1")) == [])
+
+
+def test_an_engine_that_is_not_there_is_an_error_with_its_socket(folder):
+    done = sandbox_run("exec", "--backend", f"docker:{folder}/none", "--", "true")
+    assert done.returncode == 125 and f"no container engine can be reached at '{folder}/none'" in done.stderr.decode()
+
+
+@pytest.mark.parametrize("reply, words", [
+    (b"HTTP/1.0 500 No\r\n\r\n{\"message\":\"out of luck\"}", "out of luck"),
+    (b"nonsense", "gave no answer"),
+])
+def test_what_an_engine_refuses_is_an_error_with_its_words(folder, reply, words):
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folder / "engine"))
+        listener.listen(4)
+        with subprocess.Popen(support.command("exec", "--backend", f"docker:{folder}/engine", "--", "true"),
+                              stderr=subprocess.PIPE, env=support.surroundings(None)) as running_one:
+            listener.settimeout(SOON)
+            for _ in range(2):
+                peer, _ = listener.accept()
+                with peer, peer.makefile("rb") as words_of_it:
+                    head = b"".join(iter(words_of_it.readline, b"\r\n")).decode()
+                    words_of_it.read(int(head.partition("Content-Length:")[2].split()[0]))
+                    peer.sendall(reply)
+            said = running_one.stderr.read().decode()
+            assert running_one.wait(SOON) == 125 and words in said, said

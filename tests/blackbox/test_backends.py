@@ -1,0 +1,168 @@
+"""A backend's container around the sandbox: the same results, the runtime's own failures, nothing left."""
+import json
+import os
+import pathlib
+import re
+import signal
+
+import pytest
+
+import support
+from support import result_of, sandbox_run
+from waiting import read_line, started, wait_until
+
+RUNTIMES = [name for name in ("crun", "runc") if support.have(name)]
+MEMORY = "x = bytearray(200 << 20)"
+
+
+def test_the_runtimes_of_debian_are_here():
+    assert RUNTIMES == ["crun", "runc"], "tools/packages.sh check"
+
+
+@pytest.fixture(params=RUNTIMES)
+def backend(request):
+    return f"oci:{request.param}"
+
+
+# options, command, outcome, exit code, signal
+VERDICTS = [
+    ([], ["sh", "-c", "exit 125"], "exited", 125, None),
+    ([], ["sh", "-c", "kill -SEGV $$"], "signaled", None, "SIGSEGV"),
+    (["--timeout", "300ms"], ["sleep", "60"], "timeout", None, "SIGTERM"),
+    (["--memory", "64m"], ["/usr/bin/python3", "-c", MEMORY], "memory_limit", None, "SIGKILL"),
+    (["--disk", "4m"], ["sh", "-c", "cat /dev/zero >/tmp/x"], "disk_limit", 153, None),
+    (["--cpu-time", "200ms"], ["sh", "-c", "while :; do :; done"], "cpu_limit", None, "SIGKILL"),
+    (["--max-output", "1k"], ["sh", "-c", "yes"], "output_limit", None, "SIGKILL"),
+]
+
+
+def test_every_verdict_is_that_of_a_native_run(backend, caller):
+    for options, command, *expected in VERDICTS:
+        result = result_of("exec", "--backend", backend, *options, "--", *command, caller=caller)
+        assert [result["outcome"], result["exit_code"], result["signal"]] == expected, (command, result)
+        assert result["metrics"]["startup_ms"] > 0 and result["metrics"]["wall_ms"] > 0
+
+
+LOOK = ("id; pwd; ls -A / /dev /work /root /sandbox-run; cat /etc/passwd /proc/mounts | cut -d' ' -f2-4 | grep -v ^/dev/ | sort;"
+        "ls -d /proc/[0-9]*; grep -E 'Cap|Seccomp:|NoNew' /proc/self/status; cat /proc/kcore | wc -c;"
+        "unshare -U true; hostname; cat; echo x >/usr/y")
+
+
+def looked(result):
+    own = [word for word in result["isolation"]["mechanisms"] if not word.startswith("container-by-")]
+    stdout = re.sub(r"[ug]id=19\d+", "", result["stdout"])  # each run of root has a host id of its own
+    return stdout, result["stderr"], own, result["isolation"]["missing"], sorted(result), result["limits"]
+
+
+def test_the_program_sees_the_sandbox_and_nothing_of_the_container(backend, caller):
+    native, inside = (result_of("exec", "--backend", name, "--", "sh", "-c", LOOK, stdin=b"typed", caller=caller)
+                      for name in ("native", backend))
+    assert looked(inside) == looked(native)
+    assert f"container-by-{backend[4:]}" in inside["isolation"]["mechanisms"]
+
+
+PROGRAMS = {
+    "python": "import sys; print(sys.stdin.read().upper())",
+    "bash": "tr a-z A-Z; echo",
+    "perl": "print uc(<STDIN>), qq(\n);",
+    "c": "#include <ctype.h>\n#include <stdio.h>\nint main(void) { int c; "
+         "while ((c = getchar()) != EOF) putchar(toupper(c)); puts(\"\"); return 0; }",
+}
+
+
+def test_languages_run_in_it_with_all_their_stages(backend, any_caller):
+    for name, code in PROGRAMS.items():
+        result = result_of("run", "--backend", backend, "--lang", name, "--code", code, stdin=b"word",
+                           caller=any_caller)
+        assert (result["outcome"], result["stdout"]) == ("exited", "WORD\n"), (name, result)
+
+
+def test_files_go_in_and_out_and_changes_are_reported(backend, any_caller, folder):
+    (folder / "in").mkdir()
+    (folder / "in/a").write_text("1\n")
+    result = result_of("exec", "--backend", backend, "--project", folder / "in", "--diff", "--", "sh", "-c",
+                       "cat a; echo 2 >b; rm a", caller=any_caller)
+    assert result["stdout"] == "1\n"
+    assert sorted((change["op"], change["path"]) for change in result["changes"]) == [
+        ("created", "b"), ("deleted", "a")], result["changes"]
+    assert (folder / "in/a").exists()
+
+
+def runtime(folder, text):
+    path = folder / "runtime"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return f"oci:{path}"
+
+
+@pytest.mark.parametrize("text, words", [
+    ("echo 'no such luck' >&2; exit 1", "runtime could not make the container: no such luck"),
+    ("exit 0", "it gave no reason"),
+    ("echo one; echo two >&2; kill -9 $$", "one two"),
+])
+def test_a_failure_of_the_runtime_is_an_error_with_its_words(folder, text, words):
+    done = sandbox_run("exec", "--backend", runtime(folder, text), "--", "true")
+    assert done.returncode == 125 and words in done.stderr.decode(), done.stderr
+
+
+@pytest.mark.parametrize("name, words", [
+    ("oci:nonesuch", "there is no container runtime 'nonesuch'"),
+    ("oci:", "there is no backend 'oci:'"),
+    ("oci:a/b", "there is no backend"),
+    ("nativ", "there is no backend 'nativ'"),
+])
+def test_a_name_that_is_none_is_refused_with_those_that_are(name, words):
+    done = sandbox_run("exec", "--backend", name, "--", "true")
+    assert done.returncode == 125 and words in done.stderr.decode(), done.stderr
+
+
+def test_a_session_has_the_native_backend():
+    done = sandbox_run("session", "create", "--lang", "python", "--backend", "oci:runc")
+    assert done.returncode == 125 and b"a session has the native backend" in done.stderr, done.stderr
+
+
+def test_auto_takes_the_strongest():
+    result = result_of("exec", "--backend", "auto", "--", "true")
+    assert result["success"] and "container-by-crun" in result["isolation"]["mechanisms"]
+
+
+def test_the_container_shows_what_the_plan_names_and_no_more(folder):
+    seen, shown = folder / "config.json", folder / "shown"
+    shown.mkdir()
+    text = f'for last; do :; done; cp "${{5:?}}/config.json" {seen}; exec runc "$@"'
+    result = result_of("exec", "--backend", runtime(folder, text), "--volume", f"{shown}:/mnt", "--", "ls", "/mnt")
+    assert result["success"] and "container-by-oci-runtime" in result["isolation"]["mechanisms"]
+    config = json.loads(seen.read_text())
+    sources = {mount["source"]: mount["options"] for mount in config["mounts"] if mount["type"] == "bind"}
+    share = next(path for path in sources if path.endswith("/share"))
+    assert all("ro" in options and "nosuid" in options for options in sources.values())
+    assert all(path.startswith(("/usr", "/etc/", "/lib", str(shown))) for path in set(sources) - {share}), sources
+    assert config["root"]["readonly"] and config["process"]["noNewPrivileges"]
+    assert {part["type"] for part in config["linux"]["namespaces"]} >= {"mount", "pid", "network", "ipc", "uts"}
+    allowed = {"CAP_SETFCAP"} if os.geteuid() else set()
+    assert {one for part in config["process"]["capabilities"].values() for one in part} <= allowed
+    assert "init_module" in config["linux"]["seccomp"]["syscalls"][0]["names"]
+
+
+def test_nothing_is_left_when_the_supervisor_is_killed(backend, any_caller, folder):
+    folder.chmod(0o777)
+    places = folder / "places"
+    env = {"SANDBOX_RUN_CONTAINERS": str(places)}
+    before = support.pids()
+    with started("exec", "--backend", backend, "--", "sh", "-c", "echo here; sleep 60", caller=any_caller,
+                 env=env) as running:
+        assert read_line(running.stdout) == b"here\n"
+        running.send_signal(signal.SIGKILL)
+        running.wait()
+    assert wait_until(lambda: not any(is_of(pid, places) for pid in set(support.pids()) - set(before)))
+    assert len(list(places.iterdir())) == 1
+    assert result_of("exec", "--backend", backend, "--", "true", caller=any_caller, env=env)["success"]
+    assert not list(places.iterdir())
+
+
+def is_of(pid, places):
+    """A process of the runtime, by its words."""
+    try:
+        return str(places).encode() in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False

@@ -1,0 +1,98 @@
+"""`sandbox-run docker`: Docker's own words, and a link with that name."""
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+
+import oci_images
+import support
+from oci_images import archive
+from waiting import read_line, started, wait_until
+
+CALLER = support.available_callers()[0]
+FILES = "for i in /proc/$$/fd/*; do echo ${i##*/}; done"
+
+
+@pytest.fixture(name="image", scope="module")
+def image_with_entrypoint(tmp_path_factory):
+    """A layout with one image, and the environment in which it is pulled."""
+    folder = tmp_path_factory.mktemp("docker")
+    layout = oci_images.Layout(folder / "layout")
+    ref = layout.add([archive(oci_images.busybox_members())], Env=["PATH=/bin"], WorkingDir="/app",
+                     Entrypoint=["sh", "-c"], Cmd=["echo from the image; exit 3"])
+    env = {"SANDBOX_RUN_CACHE": str(folder / "cache"), "SANDBOX_RUN_STATE": str(folder / "state"),
+           "HOME": str(folder)}
+    return ref, env
+
+
+def docker(image, *words, program=support.SANDBOX_RUN, **kwargs):
+    first = [] if program.name == "docker" else ["docker"]
+    done = subprocess.run([program, *first, *words], env=support.surroundings(CALLER, image[1]), capture_output=True,
+                          timeout=support.DEADLINE, check=False, **kwargs)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def test_run_means_what_docker_means(image, tmp_path):
+    ref = image[0]
+    (tmp_path / "word").write_text("of the host\n")
+    os.chmod(tmp_path, 0o777)
+    assert docker(image, "run", "--rm", ref)[:2] == (3, "from the image\n"), "entrypoint and command"
+    line = "cat; cat word; echo $A $PWD; echo new > made; kill -9 $$"
+    assert docker(image, "run", "-i", "-e", "A=1", "-v", f"{tmp_path}:/data", "-w", "/data", ref, line,
+                  input=b"in\n")[:2] == (137, "in\nof the host\n1 /data\n")
+    assert (tmp_path / "made").read_text() == "new\n", "volumes are writable unless they say otherwise"
+    assert docker(image, "run", ref, "cat; echo end", input=b"in\n")[:2] == (0, "end\n"), "stdin only with -i"
+    assert docker(image, "run", "--entrypoint", "cat", ref, "/app/data")[:2] == (0, "first\n"), "no command of the image"
+    assert docker(image, "run", "--entrypoint", "/nothing", ref)[0] == 127
+    assert docker(image, "run", "--entrypoint", "/etc/passwd", ref)[0] == 126
+    assert docker(image, "run", ref, "echo x > /bin/x; cat /bin/x")[1] == "x\n"
+    status, out, said = docker(image, "run", "--read-only", ref, "echo x > /bin/x; echo y > /tmp/y; cat /tmp/y")
+    assert (status, out) == (0, "y\n") and "Read-only file system" in said
+
+
+def test_what_is_not_done_is_refused_with_one_sentence(image):
+    for words, says in ((("run", "-d", image[0]), "--detach is refused"), (("logs", "web"), "is not kept here"),
+                        (("ps", "-a"), "takes no options"), (("kill", "-s", "HUP", "web"), "--signal takes"),
+                        (("rmi", "a", "b"), "give one image"), (("build", "."), "'docker build' is not done here"),
+                        (("run", "-p", "0.0.0.0:8080:80", image[0]), "beyond this machine")):
+        status, out, said = docker(image, *words)
+        assert (status, out, said.count("\n")) == (125, "", 1) and says in said, words
+
+
+def test_a_user_is_the_one_of_the_image_or_refused(image):
+    ref = image[0]
+    show = "echo $USER $HOME; id -u; id -g"
+    assert docker(image, "run", "-u", "app", ref, show)[:2] == (0, "app /app\n1000\n1000\n")
+    assert docker(image, "run", "-u", "1000:1000", "-e", "HOME=/tmp", ref, show)[1] == "app /tmp\n1000\n1000\n"
+    for user, says in (("root", "is refused"), ("0", "is refused"), ("1000:0", "is refused"), ("1001", "is refused"),
+                       ("lost", "no such user"), ("app:lost", "no such user or group"), ("", "no such user")):
+        status, out, said = docker(image, "run", "-u", user, ref, show)
+        assert (status, out, said.count("\n")) == (125, "", 1) and says in said, user
+
+
+def test_a_named_run_is_listed_and_killed(image):
+    ref, env = image
+    words = ("docker", "run", "--name", "web", ref, f"{FILES}; echo up; sleep 600")
+    unnamed = docker(image, "run", ref, FILES)[1].split()
+    with started(*words, caller=CALLER, env=env) as process:
+        assert [read_line(process.stdout).decode().strip() for _ in unnamed] == unnamed, "the lock stays outside"
+        assert read_line(process.stdout) == b"up\n"
+        assert re.search(r"^web +oci:\S+ ", docker(image, "ps")[1], re.M)
+        status, _, said = docker(image, "run", "--name", "web", ref)
+        assert status == 125 and "a run has the name 'web' already" in said
+        assert docker(image, "kill", "web")[:2] == (0, "web\n")
+        assert process.wait(support.DEADLINE) == -signal.SIGKILL
+    assert wait_until(lambda: "web" not in docker(image, "ps")[1])
+    assert "no run has the name 'web'" in docker(image, "kill", "web")[2]
+
+
+def test_a_link_named_docker_is_the_command(image, tmp_path):
+    link = tmp_path / "docker"
+    link.symlink_to(support.SANDBOX_RUN)
+    assert docker(image, "pull", image[0], program=link)[0] == 0
+    assert "oci:" in docker(image, "images", program=link)[1]
+    assert docker(image, "run", image[0], program=link)[:2] == (3, "from the image\n")
+    assert docker(image, "rmi", image[0], program=link)[0] == 0
+    assert "oci:" not in docker(image, "images", program=link)[1]

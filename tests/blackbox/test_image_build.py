@@ -1,0 +1,127 @@
+"""Images of Debian packages: built from a repository of the test's own, the same twice."""
+import functools
+import gzip
+import hashlib
+import http.server
+import json
+import os
+import subprocess
+import threading
+
+import pytest
+
+import oci_images
+import support
+from support import sandbox_run
+
+
+class Repository:
+    """A flat repository of apt on loopback."""
+
+    def __init__(self, folder):
+        folder.mkdir()
+        self.folder, self.entries = folder, []
+        handler = functools.partial(QuietHandler, directory=str(folder), asked=[])
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.source = f"deb [trusted=yes] http://127.0.0.1:{self.server.server_port} ./"
+        self.asked = handler.keywords["asked"]
+        # A file of an image opens no private address; the operator does.
+        self.env = {"SANDBOX_RUN_REGISTRIES": f"127.0.0.1:{self.server.server_port}"}
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def add(self, name, version, files, depends=""):
+        top = self.folder / f"{name}-{version}"
+        control = top / "DEBIAN/control"
+        control.parent.mkdir(parents=True)
+        fields = f"Package: {name}\nVersion: {version}\nArchitecture: all\nMaintainer: nobody\n{depends}Description: a test\n"
+        control.write_text(fields)
+        (top / "DEBIAN/postinst").write_text("#!/bin/sh\ntouch /ran\n")
+        (top / "DEBIAN/postinst").chmod(0o755)
+        for path, content in files.items():
+            (top / path).parent.mkdir(parents=True, exist_ok=True)
+            (top / path).write_bytes(content)
+            (top / path).chmod(0o755)
+            os.utime(top / path, (1700000000, 1700000000))
+        made = self.folder / f"{name}_{version}_all.deb"
+        subprocess.run(["dpkg-deb", "--root-owner-group", "-Zgzip", "--build", top, made], check=True, stdout=subprocess.DEVNULL)
+        data = made.read_bytes()
+        self.entries.append(f"{fields}Filename: ./{made.name}\nSize: {len(data)}\nSHA256: {hashlib.sha256(data).hexdigest()}\n")
+        (self.folder / "Packages.gz").write_bytes(gzip.compress("\n".join(self.entries).encode()))
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def __init__(self, *words, asked, **options):
+        self.asked = asked
+        super().__init__(*words, **options)
+
+    def log_message(self, *words):
+        self.asked.append(words)
+
+
+@pytest.fixture(name="repository")
+def own_repository(folder):
+    with Repository(folder / "repository") as running:
+        with open(oci_images.BUSYBOX, "rb") as file:
+            running.add("tiny-shell", "1.0", {"bin/busybox": file.read()})
+        running.add("tiny-app", "2.0-1", {"usr/bin/app": b"#!/bin/sh\necho hello from the package\n"}, "Depends: tiny-shell\n")
+        yield running
+
+
+def test_an_image_of_packages_is_the_same_twice_and_knows_what_is_behind(caller, folder, repository):
+    env = {"HOME": str(folder), **repository.env}
+    if caller == support.Callers.USER and os.geteuid() == 0:
+        os.chown(folder, support.ORDINARY_UID, support.ORDINARY_UID)
+    file = folder / "tiny.yaml"
+    file.write_text(json.dumps({"packages": ["tiny-app=2.0-*"], "sources": [repository.source], "links": ["usr/bin/sh busybox"],
+                                "env": ["PATH=/usr/bin"], "command": ["app"]}))
+    made = []
+    for number in (1, 2):
+        env["SANDBOX_RUN_CACHE"] = str(folder / f"cache{number}")
+        done = sandbox_run("image", "build", file, "--json", caller=caller, env=env)
+        assert done.returncode == 0, done.stderr
+        made.append(json.loads(done.stdout))
+    assert made[0] == made[1] and made[0]["built"] == "localhost/tiny:latest"
+    done = sandbox_run("exec", "--image", "localhost/tiny", caller=caller, env=env)
+    assert (done.returncode, done.stdout) == (0, b"hello from the package\n"), done.stderr
+    done = sandbox_run("exec", "--image", "localhost/tiny", "--", "sh", "-c", "busybox ls /ran /var/lib/dpkg", caller=caller, env=env)
+    assert done.stdout == b"/var/lib/dpkg:\nstatus\n", done
+    outdated = functools.partial(sandbox_run, "image", "outdated", "localhost/tiny", file, caller=caller, env=env)
+    assert (outdated().returncode, outdated().stdout) == (0, b"")
+    repository.add("tiny-app", "2.0-3", {"usr/bin/app": b"new"}, "Depends: tiny-shell\n")
+    assert outdated().stdout == b"tiny-app 2.0-1 2.0-3\n"
+    assert json.loads(outdated("--json").stdout) == {"outdated": ["tiny-app 2.0-1 2.0-3"]}
+    assert not list((folder / "cache2/image/staging").iterdir())
+
+
+def test_what_cannot_be_built_is_said_and_leaves_nothing(root, folder, repository):
+    env = {"SANDBOX_RUN_CACHE": str(folder / "cache"), "HOME": str(folder), **repository.env}
+    file = folder / "bad.yaml"
+    for recipe, words in (({"packages": ["none-such"]}, b"Unable to locate package none-such"),
+                          ({"packages": ["tiny-app=9"]}, b"Version '9' for 'tiny-app' was not found"),
+                          ({"packages": ["--force-yes"]}, b"is no package"), ({"packages": []}, b"packages"),
+                          ({"packages": ["tiny-app"], "links": ["/etc/x y"]}, b"is no link")):
+        file.write_text(json.dumps({"sources": [repository.source], **recipe}))
+        done = sandbox_run("image", "build", file, caller=root, env=env)
+        assert done.returncode == 125 and words in done.stderr, (recipe, done.stderr)
+    assert sandbox_run("image", "build", "cobol", caller=root, env=env).returncode == 127
+    assert not [path for part in ("staging", "root", "layer") for path in (folder / "cache/image" / part).iterdir()]
+
+
+def test_the_sources_of_a_file_open_no_private_address(root, folder, repository):
+    env = {"SANDBOX_RUN_CACHE": str(folder / "cache"), "HOME": str(folder)}
+    file = folder / "tiny.yaml"
+    for host in ("127.0.0.1", "localhost"):
+        source = repository.source.replace("127.0.0.1", host)
+        file.write_text(json.dumps({"packages": ["tiny-shell"], "sources": [source]}))
+        done = sandbox_run("image", "build", file, caller=root, env=env)
+        assert done.returncode == 125 and b"SANDBOX_RUN_REGISTRIES" in done.stderr, done.stderr
+    assert not repository.asked
+    done = sandbox_run("image", "build", file, caller=root, env={**env, "SANDBOX_RUN_REGISTRIES": source.split("/")[2]})
+    assert done.returncode == 0 and repository.asked, done.stderr
