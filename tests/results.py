@@ -32,6 +32,7 @@ class Results:
         self.must_work = must_work
         self.tell = tell  # of each failure at once, for whoever will not see the end
         self.tests = {}
+        self.unsteady = []  # (suite, name, detail) of those that failed beside others and passed alone
         self.costs = collections.defaultdict(Cost)
         self.suites = {}  # seconds of each, as whoever waited saw them
         self.began = time.monotonic()
@@ -49,6 +50,18 @@ class Results:
                 self.tests[key] = (status, detail.strip())
             elif status == FAILED:
                 self.tests[key] = (status, f"{known[1]}\n{detail}".strip())
+
+    def take_back(self, suite, name):
+        """Forgets the outcome of a test that is run again."""
+        with self.lock:
+            return self.tests.pop((suite, name))
+
+    def settle(self, suite, name, before):
+        """The second outcome counts; without one the first does."""
+        with self.lock:
+            status, _ = self.tests.setdefault((suite, name), before)
+            if status == PASSED:
+                self.unsteady.append((suite, name, before[1]))
 
     def spent(self, suite, name, seconds, starts=0, cpu=0.0):  # pylint: disable=too-many-arguments
         with self.lock:
@@ -151,10 +164,16 @@ def write_junit(results, path):
         file.write("\n".join(lines) + "\n")
 
 
+def _print_failure(word, suite, name, detail):
+    print(f"\n{word} {suite}: {name}")
+    print("\n".join(f"    {line}".rstrip() for line in detail.splitlines()))
+
+
 def print_end(results):
-    for suite, name, detail in results.having(FAILED):
-        print(f"\nFAILED {suite}: {name}")
-        print("\n".join(f"    {line}".rstrip() for line in detail.splitlines()))
+    for failure in results.unsteady:
+        _print_failure("UNSTEADY (failed beside others, passed alone)", *failure)
+    for failure in results.having(FAILED):
+        _print_failure("FAILED", *failure)
     skipped = results.having(SKIPPED)
     if skipped:
         print()

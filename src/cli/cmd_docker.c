@@ -41,18 +41,8 @@ static void tell(void *context, const char *line)
 static int bring_image(const char *ref, sbr_error *err)
 {
     struct image_pull pull = { .progress = tell };
-    char id[SHA256_HEX_SIZE];
-    sbr_runtime *rt;
-    int r = image_is_path(ref) ? 1 : image_is_here(ref, err);
 
-    if (r != 0)
-        return r < 0 ? r : 0;
-    if (runner_open(RUNNER_ONCE, true, &rt, err) < 0)
-        return err->code;
-    pull.rt = rt;
-    r = image_pull(&pull, ref, id, err);
-    sbr_runtime_close(rt);
-    return r;
+    return image_pull_missing(&pull, ref, err);
 }
 
 static int add_all(struct string_list *list, char **words, size_t n, sbr_error *err)

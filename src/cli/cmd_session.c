@@ -127,52 +127,32 @@ static int read_cell(const struct options *o, char **ret, size_t *ret_len, sbr_e
     return fd_read_text(STDIN_FILENO, REQUEST_MAX_BYTES, ret, ret_len, err);
 }
 
-static int execute(sbr_session *s, struct display *display, char **ret, sbr_error *err)
+static int exec_in(sbr_session *s, const struct options *o, sbr_error *err)
 {
-    const struct options *o = display->o;
     scoped_free char *code = NULL;
-    uint64_t timeout = 0;
-    size_t len;
+    struct session_cell cell = { .language = o->lang };
+    struct display display;
     int r;
 
-    if (read_cell(o, &code, &len, err) < 0)
+    if (read_cell(o, &code, &cell.len, err) < 0)
         return err->code;
+    cell.code = code;
     if (o->request->limits.given & 1u << SBR_WALL_MS)
-        timeout = o->request->limits.value[SBR_WALL_MS];
-    session_watch_interrupt(s);
-    r = sbr_session_exec_in(s, o->lang, code, len, timeout,
-                            o->stream ? session_pass_line
-                            : o->json ? NULL
-                                      : display_event,
-                            display, ret, err);
-    session_watch_interrupt(NULL);
+        cell.timeout_ms = o->request->limits.value[SBR_WALL_MS];
+    display_init(&display, o);
+    r = session_show_cell(s, &cell, &display, err);
+    display_done(&display);
     return r;
 }
 
-/* The exit status is the cell's; a negative one is an error. */
 static int exec_run(const struct options *o, sbr_error *err)
 {
-    scoped_free char *json = NULL;
-    struct display display;
     sbr_session *s = NULL;
-    json_t *result;
-    int r;
+    int r = sbr_session_open(o->positional[1], &s, err);
 
-    display_init(&display, o);
-    if (sbr_session_open(o->positional[1], &s, err) < 0)
-        return err->code;
-    r = execute(s, &display, &json, err);
+    if (r == 0)
+        r = exec_in(s, o, err);
     sbr_session_free(s);
-    if (r < 0)
-        return r;
-    result = json_loads(json, JSON_ALLOW_NUL, NULL);
-    if (o->json && !o->stream)
-        session_print_json(json);
-    else if (!o->stream)
-        display_result(&display, result);
-    display_done(&display);
-    r = display_status(result);
-    json_decref(result);
     return r;
 }
 

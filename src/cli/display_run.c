@@ -57,50 +57,22 @@ static int load(struct options *o, char **ret, size_t *ret_len, sbr_error *err)
     return take_code(o->request, ret, ret_len, err);
 }
 
-static int execute(struct display *display, const char *id, const char *code, size_t len,
-                   sbr_error *err)
-{
-    const struct options *o = display->o;
-    scoped_free char *json = NULL;
-    sbr_session *s = NULL;
-    json_t *result;
-    int r = sbr_session_open(id, &s, err);
-
-    if (r == 0) {
-        session_watch_interrupt(s);
-        r = sbr_session_exec(s, code, len, 0,
-                             o->stream ? session_pass_line
-                             : o->json ? NULL
-                                       : display_event,
-                             display, &json, err);
-        session_watch_interrupt(NULL);
-    }
-    sbr_session_free(s);
-    if (r < 0)
-        return r;
-    result = json_loads(json, JSON_ALLOW_NUL, NULL);
-    if (o->json && !o->stream)
-        session_print_json(json);
-    else if (!o->stream)
-        display_result(display, result);
-    r = display_status(result);
-    json_decref(result);
-    return r;
-}
-
-/* The exit status; a negative one is an error.  The session ends with its cell. */
-static int run_cell(struct display *display, const char *code, size_t len, sbr_error *err)
+/* The session ends with its cell. */
+static int run_cell(struct display *display, const struct session_cell *cell, sbr_error *err)
 {
     const struct options *o = display->o;
     scoped_free char *made = NULL, *closed = NULL;
     sbr_error ignored;
+    sbr_session *s = NULL;
     json_t *session;
     int r = sbr_session_create(o->request, NULL, &made, err);
 
     if (r < 0)
         return r;
     session = json_loads(made, 0, NULL);
-    r = execute(display, session_text(session, "id"), code, len, err);
+    if ((r = sbr_session_open(session_text(session, "id"), &s, err)) == 0)
+        r = session_show_cell(s, cell, display, err);
+    sbr_session_free(s);
     (void)!sbr_session_finish(session_text(session, "id"), &closed, &ignored);
     if (closed && !o->json && !o->stream)
         session_print_closed(closed, o);
@@ -112,14 +84,15 @@ int display_run(struct options *o)
 {
     struct display display;
     scoped_free char *code = NULL;
+    struct session_cell cell = { 0 };
     sbr_error err = { 0 };
-    size_t len = 0;
-    int r = load(o, &code, &len, &err);
+    int r = load(o, &code, &cell.len, &err);
 
+    cell.code = code;
     display_init(&display, o);
     display.language = o->request->language;
     if (r == 0)
-        r = run_cell(&display, code, len, &err);
+        r = run_cell(&display, &cell, &err);
     display_done(&display);
     settings_retain(o);
     return r < 0 ? cli_fail(o, &err) : r;

@@ -147,18 +147,8 @@ static int bring_image(const struct options *o, sbr_error *err)
 {
     struct image_pull pull = { .progress = tell_pull, .context = (void *)o };
     const char *ref = image_of(o->request);
-    char id[SHA256_HEX_SIZE];
-    sbr_runtime *rt;
-    int r = ref ? image_is_here(ref, err) : 1;
 
-    if (r != 0)
-        return r < 0 ? r : 0;
-    if (runner_open(RUNNER_ONCE, true, &rt, err) < 0)
-        return err->code;
-    pull.rt = rt;
-    r = image_pull(&pull, ref, id, err);
-    sbr_runtime_close(rt);
-    return r;
+    return ref ? image_pull_missing(&pull, ref, err) : 0;
 }
 
 const struct documents documents = { .load_request = load_request,

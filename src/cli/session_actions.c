@@ -1,7 +1,6 @@
 #include "cli/session_actions.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -78,30 +77,6 @@ void session_print_closed(const char *json, const struct options *o)
     else if (changes[0])
         printf("changes are kept; `sandbox-run apply %s` makes them real\n", changes);
     json_decref(answer);
-}
-
-void session_pass_line(void *context, const char *line, size_t len)
-{
-    (void)context;
-    fwrite(line, 1, len, stdout);
-    fputc('\n', stdout);
-    fflush(stdout);
-}
-
-static sbr_session *volatile interrupted; /* for the handler */
-
-static void interrupt(int number)
-{
-    (void)number;
-    (void)sbr_session_interrupt(interrupted);
-}
-
-void session_watch_interrupt(sbr_session *s)
-{
-    struct sigaction action = { .sa_handler = s ? interrupt : SIG_DFL, .sa_flags = SA_RESTART };
-
-    interrupted = s ? s : interrupted; /* the handler may still run */
-    sigaction(SIGINT, &action, NULL);
 }
 
 const char *session_text(const json_t *object, const char *key)

@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "cli/changesets.h"
+#include "cli/display.h"
 #include "cli/options.h"
 #include "sandboxrun.h"
 
@@ -12,6 +13,23 @@ struct session_options {
     struct changeset_options changes; /* first: what `apply` shares with sessions looks here */
     const char *idle, *age, *freeze, *format;
 };
+
+/* session_cell.c */
+struct session_cell {
+    const char *code;
+    size_t len;
+    const char *language; /* NULL: the session's */
+    uint64_t timeout_ms;  /* 0: the session's */
+};
+
+/* Events for another program, as they come. */
+void session_pass_line(void *context, const char *line, size_t len);
+/* SIGINT interrupts the cell that runs; NULL: it ends us, as usual. */
+void session_watch_interrupt(sbr_session *s);
+/* Runs a cell and shows what comes of it as the options ask.  Returns its exit status; a negative
+ * one is an error. */
+int session_show_cell(sbr_session *s, const struct session_cell *cell, struct display *display,
+                      sbr_error *err);
 
 /* session_words.c: the options of a session whose description is `json`, for `restore`, which
  * executes itself again with them when it has none of its own. */
@@ -24,10 +42,6 @@ void session_print_json(const char *text);
 void session_print_limits(const json_t *limits);
 /* The answer of a session that was closed: where its changes are. */
 void session_print_closed(const char *json, const struct options *o);
-/* Events for another program, as they come. */
-void session_pass_line(void *context, const char *line, size_t len);
-/* SIGINT interrupts the cell that runs; NULL: it ends us, as usual. */
-void session_watch_interrupt(sbr_session *s);
 /* A member of an object that is text; "" when there is none. */
 const char *session_text(const json_t *object, const char *key);
 /* The files of --file become the session's. */

@@ -18,6 +18,7 @@
 #include "lib/image_fetch.h"
 #include "lib/image_making.h"
 #include "lib/image_unpack.h"
+#include "lib/runner.h"
 #include "lib/tool_job.h"
 
 #define LEAST_ROOM ((uint64_t)256 << 20)
@@ -200,5 +201,21 @@ int image_pull(const struct image_pull *pull, const char *ref, char id[65], sbr_
     if (r == 0)
         r = image_store_name(&parsed, id, err);
     image_fetch_done(&fetch);
+    return r;
+}
+
+int image_pull_missing(struct image_pull *pull, const char *ref, sbr_error *err)
+{
+    char id[SHA256_HEX_SIZE];
+    sbr_runtime *rt;
+    int r = image_is_here(ref, err);
+
+    if (r != 0)
+        return r < 0 ? r : 0;
+    if (runner_open(RUNNER_ONCE, true, &rt, err) < 0)
+        return err->code;
+    pull->rt = rt;
+    r = image_pull(pull, ref, id, err);
+    sbr_runtime_close(rt);
     return r;
 }

@@ -22,4 +22,7 @@ int image_pull(const struct image_pull *pull, const char *ref, char id[65], sbr_
 /* The same for a layout that is here, which gets no name. */
 int image_pull_layout(const struct image_pull *pull, int layout_fd, const char *tag, char id[65],
                       sbr_error *err) must_check;
+/* Brings it in unless it is a path or is here already; `rt` is not looked at, a runtime is opened
+ * when there is something to do. */
+int image_pull_missing(struct image_pull *pull, const char *ref, sbr_error *err) must_check;
 #endif

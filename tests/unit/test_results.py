@@ -105,3 +105,18 @@ def test_a_worse_report_of_a_test_wins_and_a_skip_may_be_a_failure():
     found.add("unit", "b", SKIPPED, "why")
     assert found.tests == {("unit", "a"): (FAILED, "first\nsecond"),
                            ("unit", "b"): (FAILED, "skipped, but SBR_MUST_WORK=1: why")}
+
+
+def test_a_test_that_passes_alone_counts_and_is_named(capsys):
+    found = results.Results(must_work=True)
+    for name, alone in (("steady", PASSED), ("broken", FAILED), ("lost", None)):
+        found.add("warm", name, FAILED, f"{name} beside others")
+        before = found.take_back("warm", name)
+        if alone:
+            found.add("warm", name, alone, f"{name} alone")
+        found.settle("warm", name, before)
+    results.print_end(found)
+    said = capsys.readouterr().out
+    assert "UNSTEADY (failed beside others, passed alone) warm: steady\n    steady beside others\n" in said
+    assert "FAILED warm: broken\n    broken alone\n" in said and "FAILED warm: lost\n    lost beside others\n" in said
+    assert said.endswith("\n1 passed, 2 failed, 0 skipped\n")
