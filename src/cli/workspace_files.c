@@ -25,9 +25,7 @@ struct ends {
 static const char *const to_read[] = { "cat", "--" };
 static const char *const to_list[] = { "find",      "-H", NULL,      "-maxdepth",  "1",
                                        "-mindepth", "1",  "-printf", "%y %s %f\\0" };
-static const char *const to_write[] = {
-    "sh", "-c", "d=$(dirname -- \"$1\") && mkdir -p -- \"$d\" && cat >\"$1\"", "sh"
-};
+static const char *const to_write[] = { "sh", "-c", WORKSPACE_TO_WRITE, "sh" };
 
 static int check_path(const char *path, sbr_error *err)
 {

@@ -33,11 +33,9 @@ static const struct work lists = { { "find", ".", "-mindepth", "1", "-printf" },
 static const struct work removes = { { "rm", "--" },
                                      "there is no such file in the workspace",
                                      false };
-static const struct work writes = {
-    { "sh", "-c", "d=$(dirname -- \"$1\") && mkdir -p -- \"$d\" && cat >\"$1\"", "sh" },
-    "the file cannot be written",
-    true
-};
+static const struct work writes = { { "sh", "-c", WORKSPACE_TO_WRITE, "sh" },
+                                    "the file cannot be written",
+                                    true };
 
 static int run_command(struct offload *o, sbr_error *err)
 {

@@ -15,6 +15,9 @@
 #include "model/changes.h"
 #include "model/request.h"
 
+/* For `sh -c` in a sandbox over the workspace: stdin becomes the file that $1 names. */
+#define WORKSPACE_TO_WRITE "d=$(dirname -- \"$1\") && mkdir -p -- \"$d\" && cat >\"$1\""
+
 struct workspace_info {
     char name[WORKSPACE_MAX_NAME + 1];
     uint32_t owner; /* uid */
