@@ -11,6 +11,7 @@
 #include "base/scope.h"
 #include "cli/measured.h"
 #include "cli/present.h"
+#include "cli/profile_functions.h"
 #include "cli/source.h"
 #include "lib/runner.h"
 #include "work/series.h"
@@ -19,7 +20,8 @@
 #define PLAIN_COLUMNS 60
 
 struct profile_options {
-    const char *repeat, *warm_up, *svg, *input;
+    const char *repeat, *warm_up, *svg, *input, *stacks;
+    bool functions;
 };
 
 /* clang-format off */
@@ -32,6 +34,10 @@ static const struct option own_options[] = {
       OPTION_OWN(struct profile_options, input) },
     { 0, "svg", "FILE", "write what the last run used over time as a picture",
       OPTION_OWN(struct profile_options, svg) },
+    { 0, "functions", NULL, "also say which functions use the time: Python, JavaScript, TypeScript",
+      OPTION_OWN(struct profile_options, functions) },
+    { 0, "stacks", "FILE", "write the samples of --functions for flame graphs: FRAME;FRAME NUMBER",
+      OPTION_OWN(struct profile_options, stacks) },
     { 0 },
 };
 /* clang-format on */
@@ -42,8 +48,9 @@ struct profile {
     sbr_runtime *rt;
     struct measured program;
     unsigned int repeat, warm_up, good;
-    struct series series; /* of the last run */
-    sbr_error failure;    /* inside an event */
+    struct series series;       /* of the last run */
+    struct functions functions; /* of a run more */
+    sbr_error failure;          /* inside an event */
 };
 
 static int open_profile(struct profile *p, sbr_error *err)
@@ -175,6 +182,8 @@ static void print_text(struct profile *p)
     print_row("CPU", &p->program.cpu_us, measured_time);
     print_row("memory", &p->program.memory_bytes, measured_size);
     print_series(p);
+    if (p->own->functions)
+        profile_functions_print(&p->functions);
 }
 
 static void print_json(struct profile *p)
@@ -193,6 +202,8 @@ static void print_json(struct profile *p)
     stats_put(&j, "cpu_ms", &cpu, 3);
     stats_put(&j, "peak_memory_bytes", &memory, 0);
     series_put_json(&j, "over_time", &p->series);
+    if (p->own->functions)
+        functions_put_json(&j, "functions", &p->functions);
     jsonw_close(&j, '}');
     present_json(&j);
 }
@@ -212,13 +223,23 @@ static int write_svg(const struct profile *p, sbr_error *err)
     return r;
 }
 
+static int sample_functions(struct profile *p, sbr_error *err)
+{
+    if (p->own->stacks && !p->own->functions)
+        return err_set(err, SBR_E_INVALID, "options", "--stacks needs --functions");
+    return p->own->functions ? profile_functions_run(p->rt, p->program.o.request, p->own->stacks,
+                                                     &p->functions, err)
+                             : 0;
+}
+
 static int profile_run(struct options *o)
 {
     struct profile p = { .o = o, .own = o->own };
     sbr_error err;
     int status;
 
-    if (open_profile(&p, &err) < 0 || run_all(&p, &err) < 0 || write_svg(&p, &err) < 0) {
+    if (open_profile(&p, &err) < 0 || run_all(&p, &err) < 0 || write_svg(&p, &err) < 0 ||
+        sample_functions(&p, &err) < 0) {
         status = cli_fail(o, &err);
     } else {
         if (o->json)
@@ -228,6 +249,7 @@ static int profile_run(struct options *o)
         status = p.good == p.repeat ? 0 : 1;
     }
     series_done(&p.series);
+    functions_done(&p.functions);
     measured_done(&p.program);
     sbr_runtime_close(p.rt);
     return status;
@@ -240,7 +262,8 @@ const struct command cmd_profile = {
     .examples = "Examples:\n"
                 "  sandbox-run profile job.py\n"
                 "  sandbox-run profile --repeat 50 --input data.txt solve.cpp\n"
-                "  sandbox-run profile --svg use.svg --json job.py\n\n"
+                "  sandbox-run profile --svg use.svg --json job.py\n"
+                "  sandbox-run profile --functions --stacks job.folded job.py\n\n"
                 "The status is 0 when every run succeeded, otherwise 1.\n",
     .own_size = sizeof(struct profile_options),
     .options = (const struct option *const[]){ own_options, options_build, options_language_file,

@@ -6,15 +6,6 @@
 #include "job/job_steps.h"
 #include "job/job_trees.h"
 
-static const struct words *stage_words(const sbr_job *job, enum stage stage)
-{
-    const struct stage_def *def = stage_def(job->language, stage);
-
-    if (def)
-        return &def->run;
-    return job->req->kernel ? &job->language->session.run : &job->language->run;
-}
-
 /* A sandbox that is ready in the engine for programs of this stage sees the same as the program. */
 static bool driver_uses(const sbr_job *job, enum stage stage, enum word_name name)
 {
@@ -28,8 +19,9 @@ static bool stage_uses(const sbr_job *job, enum stage stage, enum word_name name
 {
     const struct stage_def *def = stage_def(job->language, stage);
 
-    return words_use(stage_words(job, stage), name) || words_use(&job->language->env, name) ||
-           (def && words_use(&def->env, name)) || driver_uses(job, stage, name);
+    return words_use(stage_words(job->language, stage, job->req), name) ||
+           words_use(&job->language->env, name) || (def && words_use(&def->env, name)) ||
+           driver_uses(job, stage, name);
 }
 
 static void todo_add(sbr_job *job, enum stage stage)

@@ -57,7 +57,7 @@ int job_new(const sbr_runtime *rt, const sbr_request *req, const struct monitor_
     job->loop.epoll_fd = job->loop.timer.fd = -1;
     job->now.lock_fd = job->now.box.init.pidfd = -1;
     job->warm = (struct warm){ .off = wants_cold(rt) || has_own_policy(req) || req->kernel ||
-                                      !request_backend_is_native(req),
+                                      req->profiled || !request_backend_is_native(req),
                                .fd = -1,
                                .answered = engine_answered };
     job->options =

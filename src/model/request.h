@@ -115,6 +115,7 @@ struct sbr_request {
     /* Of a kernel that joins a living session: where its drivers are inside; NULL: as usual. */
     const char *kernel_drivers;
     bool kernel;   /* run the language's kernel for a session, no program */
+    bool profiled; /* run the program under the language's sampling profiler */
     bool complete; /* every stage of the language, also those that a program can do without */
     bool buffered; /* stdout as the language itself buffers it in a pipe */
     /* Where the user's code is in a harness; 0: it is the whole program. */

@@ -71,6 +71,14 @@ struct warm_def {
     bool fixed_env;       /* the drivers cannot change their environment */
 };
 
+/* Runs the program and leaves samples of where its time goes in /work/PROFILE_FILE: lines as
+ * work/functions.h reads them. */
+struct profile_def {
+    struct words run; /* as `run` of the language; empty: the language has no profile */
+    struct words drivers;
+};
+#define PROFILE_FILE ".sandbox-run-profile"
+
 /* The kernel of a session: it is told one cell after the other; see docs/internals/session.md. */
 struct session_def {
     struct words run;      /* command of the kernel's driver; empty: the language has no sessions */
@@ -142,6 +150,7 @@ struct language {
     struct words run;
     struct warm_def warm;
     struct session_def session;
+    struct profile_def profile;
     struct diagnosis_rules diagnosis;
     struct selftest selftest;
 };

@@ -208,6 +208,7 @@ static int language_check(const char *path, const struct language *l, sbr_error 
         { "version",    &l->version,    words_are_known, WORDS_KNOWN },
         { "run",        &l->run,        words_are_known, WORDS_KNOWN },
         { "session",    &l->session.run, words_are_known, WORDS_KNOWN },
+        { "profile",    &l->profile.run, words_are_known, WORDS_KNOWN },
         { "extension",  &extension,     is_extension,    "a dot and one suffix" },
     };
     const struct {
@@ -227,7 +228,8 @@ static int language_check(const char *path, const struct language *l, sbr_error 
             check_part(path, stages[i].name, l, &stages[i].stage->drivers, err) < 0)
             return err->code;
     if (check_part(path, "warm", l, &l->warm.drivers, err) < 0 ||
-        check_part(path, "session", l, &l->session.drivers, err) < 0)
+        check_part(path, "session", l, &l->session.drivers, err) < 0 ||
+        check_part(path, "profile", l, &l->profile.drivers, err) < 0)
         return err->code;
     return check_diagnosis(path, &l->diagnosis, err);
 }

@@ -73,6 +73,12 @@ static const cyaml_schema_field_t session_fields[] = {
     CYAML_FIELD_END,
 };
 
+static const cyaml_schema_field_t profile_fields[] = {
+    WORDS(struct profile_def, run, 0),
+    WORDS(struct profile_def, drivers, MAYBE),
+    CYAML_FIELD_END,
+};
+
 static const cyaml_schema_field_t main_in_fields[] = {
     TEXT(struct main_in, file, 0),
     TEXT(struct main_in, match, 0),
@@ -148,6 +154,7 @@ static const cyaml_schema_field_t language_fields[] = {
     WORDS(struct language, run, 0),
     PART(warm, warm_fields),
     PART(session, session_fields),
+    PART(profile, profile_fields),
     PART(diagnosis, diagnosis_fields),
     CYAML_FIELD_MAPPING("selftest", CYAML_FLAG_DEFAULT, struct language, selftest, selftest_fields),
     CYAML_FIELD_END,

@@ -313,6 +313,11 @@ int plan_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
         return err_set(err, SBR_E_UNSUPPORTED, "plan",
                        "%s has no sessions; `sandbox-run languages` shows which have",
                        in->language ? in->language->name : "a command");
+    if (in->request->profiled && in->stage == STAGE_RUN &&
+        !(in->language && in->language->profile.run.n))
+        return err_set(err, SBR_E_UNSUPPORTED, "plan",
+                       "%s has no profiler of functions; leave --functions out",
+                       in->language ? in->language->name : "a command");
     if (plan->kernel && !stage_objects_run(in))
         return err_set(
             err, SBR_E_UNSUPPORTED, "plan",

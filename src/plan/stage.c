@@ -181,13 +181,20 @@ static int link_dependencies(struct plan *plan, const struct plan_input *in, sbr
     return op.from ? plan_add_op(plan, op, err) : err_set_oom(err, "plan");
 }
 
+const struct words *stage_words(const struct language *language, enum stage stage,
+                                const sbr_request *req)
+{
+    const struct stage_def *def = stage_def(language, stage);
+
+    return def             ? &def->run
+           : req->kernel   ? &language->session.run
+           : req->profiled ? &language->profile.run
+                           : &language->run;
+}
+
 const struct words *stage_command_of(const struct plan_input *in)
 {
-    const struct stage_def *def = stage_def(in->language, in->stage);
-
-    if (def)
-        return &def->run;
-    return in->request->kernel ? &in->language->session.run : &in->language->run;
+    return stage_words(in->language, in->stage, in->request);
 }
 
 bool stage_uses_drivers(const struct plan_input *in)
@@ -219,6 +226,7 @@ static bool is_common(const struct language *language, const char *driver)
     const struct words *const parts[] = {
         &language->prepare.drivers, &language->install.drivers, &language->compile.drivers,
         &language->check.drivers,   &language->warm.drivers,    &language->session.drivers,
+        &language->profile.drivers,
     };
 
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
@@ -289,9 +297,10 @@ static const struct words *own_drivers(const struct plan_input *in)
 {
     const struct stage_def *def = stage_def(in->language, in->stage);
 
-    if (def)
-        return &def->drivers;
-    return in->request->kernel ? &in->language->session.drivers : NULL;
+    return def                     ? &def->drivers
+           : in->request->kernel   ? &in->language->session.drivers
+           : in->request->profiled ? &in->language->profile.drivers
+                                   : NULL;
 }
 
 /* Our small files, outside the program's own directory.  Without a private root the program can

@@ -38,6 +38,9 @@ struct plan_input;
 /* True when the stage sees a project or workspace at /work; prepare and install do not. */
 bool stage_sees_work(const struct plan_input *in);
 
+/* The command of a stage that runs for this request. */
+const struct words *stage_words(const struct language *language, enum stage stage,
+                                const sbr_request *req);
 /* The command of the stage: of a session, its kernel's.  The input has a language. */
 const struct words *stage_command_of(const struct plan_input *in);
 /* False when the drivers of the language hold objects for another C library than the image's. */

@@ -29,7 +29,7 @@ def check(language, result):
         assert result["stderr"] == ""
 
 
-PARTS = ("prepare", "install", "compile", "check", "warm", "session")
+PARTS = ("prepare", "install", "compile", "check", "warm", "session", "profile")
 
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language["name"])

@@ -33,7 +33,52 @@ def test_the_text_has_a_row_for_each_figure(root, folder):
     assert "█" in text and "processes" in text
 
 
+HOT = {
+    "py": "def hot(n):\n    return sum(i * i for i in range(n))\n\n\ndef main():\n    for _ in range(40):\n"
+          "        hot(50_000)\n\n\nmain()\nraise SystemExit(3)\n",
+    "js": "const unused = 1;\nfunction hot(n) {\n  let sum = 0;\n  for (let i = 0; i < n; i++) sum += Math.sqrt(i % 7);\n"
+          "  return sum;\n}\nfunction main() {\n  for (let i = 0; i < 40; i++) hot(2e6);\n}\nmain();\n",
+    "ts": "interface Unused {\n  a: number;\n}\nfunction hot(n: number): number {\n  let sum = 0;\n"
+          "  for (let i = 0; i < n; i++) sum += Math.sqrt(i % 7);\n  return sum;\n}\n"
+          "function main(): void {\n  for (let i = 0; i < 40; i++) hot(2e6);\n}\nmain();\n",
+}
+HOT_LINE = {"py": 1, "js": 2, "ts": 4}
+
+
+@pytest.mark.parametrize("extension", HOT)
+def test_functions_are_found_with_their_places(root, folder, extension):
+    program, stacks = folder / f"hot.{extension}", folder / "stacks"
+    program.write_text(HOT[extension])
+    done = sandbox_run("profile", "--json", "--repeat", "1", "--warm-up", "0", "--functions", "--stacks", str(stacks),
+                       str(program), caller=root)
+    found = json.loads(done.stdout)["functions"]
+    hot = next(one for one in found if f"hot.{extension}:{HOT_LINE[extension]})" in one["function"])
+    main = next(one for one in found if one["function"].startswith("main ("))
+    assert hot["function"].startswith("hot (") and hot["total_ms"] > 0.5 * main["total_ms"] > 0
+    assert main["self_ms"] < hot["total_ms"], found
+    assert any("main (" in line and ";hot (" in line for line in stacks.read_text().splitlines())
+
+
+FORGED = r"""
+import atexit, os, pathlib
+place = pathlib.Path("/work/.sandbox-run-profile")
+def forge():
+    place.write_text("\x1b]0;owned\x07 5\n" + "x" * 100_000 + " 7\nbad\n;;;; 3\n")
+    os._exit(0)
+atexit.register(forge)
+"""
+
+
+def test_samples_of_a_program_that_forges_them_are_shown_without_effect(root, folder):
+    (folder / "forge.py").write_text(FORGED)
+    done = sandbox_run("profile", "--repeat", "1", "--warm-up", "0", "--functions", str(folder / "forge.py"), caller=root)
+    assert done.returncode == 0 and b"\\x1b]0" in done.stdout and b"\x1b" not in done.stdout and b"\x07" not in done.stdout
+    assert max(map(len, done.stdout.splitlines())) < 300
+
+
 @pytest.mark.parametrize("words, message", [
+    (("--stacks", "x"), "--stacks needs --functions"),
+    (("--functions",), "sh has no profiler of functions"),
     (("--repeat", "0"), "--repeat '0' is no number of runs"),
     (("--svg", "/none/x.svg"), "/none/x.svg"),
     (("second",), "name one program"),
