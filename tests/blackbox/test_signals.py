@@ -149,7 +149,7 @@ def test_killing_us_while_the_output_is_not_read_ends_everything(caller, inside)
 
 def test_a_stopped_supervisor_still_ends_the_run_when_it_goes_on(root, inside):
     code = "print('ready', flush=True)\nimport time; time.sleep(1000)"
-    with started("run", "--timeout", "300ms", "--lang", "python", "--code", code, "--", inside.mark
+    with started("run", "--timeout", "3s", "--lang", "python", "--code", code, "--", inside.mark
                  ) as process:
         assert read_line(process.stdout) == b"ready\n"
         process.send_signal(signal.SIGSTOP)
