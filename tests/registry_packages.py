@@ -45,10 +45,11 @@ def npm(name, folder):
 
 
 def pip(name, requirements):
-    """A directory for PYTHONPATH with what the file names, by exact versions and nothing else."""
+    """A directory for PYTHONPATH with what the file names, by exact versions and nothing else.  Not compiled: a client
+    imports a part of it, and keeps the bytecode of that part itself."""
     with place_for(name, requirements) as (place, empty):
         if empty:
             subprocess.run(["/usr/bin/python3", "-m", "pip", "install", "--quiet", "--no-deps", "--no-cache-dir",
-                            "--disable-pip-version-check", "--target", place / "site", "-r", requirements],
+                            "--no-compile", "--disable-pip-version-check", "--target", place / "site", "-r", requirements],
                            check=True, timeout=PATIENCE, stdout=subprocess.DEVNULL)
     return place / "site"

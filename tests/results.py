@@ -113,12 +113,29 @@ class Progress:
         print(f"{lead}{text} ({seconds:.1f} s)", flush=True)
 
 
+def costs_of_files(costs):
+    """What the tests of each file cost in sum, the dearest first by CPU time: that is what two cores have too little of."""
+    files = collections.defaultdict(Cost)
+    for (suite, name), cost in costs:
+        file, _, test = name.partition("::")
+        if test:
+            of_file = files[(suite, file)]
+            of_file.seconds += cost.seconds
+            of_file.starts += cost.starts
+            of_file.cpu += cost.cpu
+    return sorted(files.items(), key=lambda item: -item[1].cpu)
+
+
 def print_durations(results):
-    """The slowest tests, and for each suite what its tests cost in sum."""
+    """The slowest tests, the dearest files, and for each suite what its tests cost in sum."""
     costs = sorted(results.costs.items(), key=lambda item: -item[1].seconds)
     print(f"\nthe slowest {min(SLOWEST, len(costs))} of {len(costs)} tests:")
     for (suite, name), cost in costs[:SLOWEST]:
         print(f"{cost.seconds:8.2f} s {cost.cpu:8.2f} CPU s  {suite}: {name}")
+    files = costs_of_files(costs)
+    print(f"\nthe dearest {min(SLOWEST, len(files))} of {len(files)} files:")
+    for (suite, name), cost in files[:SLOWEST]:
+        print(f"{cost.seconds:8.2f} s {cost.cpu:8.2f} CPU s, {cost.starts} starts  {suite}: {name}")
     print("\nsuite      waited for   sum of tests     CPU time   tests   tool started")
     rows = {**results.suites, "all": time.monotonic() - results.began}  # some suites run at the same time
     for suite, seconds in rows.items():

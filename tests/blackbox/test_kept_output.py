@@ -11,7 +11,6 @@ from support import result_of, sandbox_run
 from waiting import SOON, Inside, read_line, started, wait_until
 
 MIXED = "seq 2000000; head -c 70000 /dev/zero >&2"  # 14.8 MB: a result has only its two ends
-NUMBERS = b"".join(b"%d\n" % i for i in range(1, 2_000_001))
 
 
 @pytest.fixture(name="state")
@@ -37,18 +36,19 @@ def keep(script, *options, state, caller=None):
 
 
 def test_all_of_it_is_kept_and_printed(any_caller, state):
+    numbers = b"".join(b"%d\n" % i for i in range(1, 2_000_001))
     result = keep(MIXED, state=state, caller=any_caller)
     kept = result["output_id"]
     assert re.fullmatch("[0-9a-f]{32}", kept) and result["success"] and result["explanation"] is None
-    assert result["stdout_omitted_bytes"] == len(NUMBERS) - (10 << 20)
-    assert output(kept, state=state, caller=any_caller).stdout == NUMBERS
+    assert result["stdout_omitted_bytes"] == len(numbers) - (10 << 20)
+    assert output(kept, state=state, caller=any_caller).stdout == numbers
     assert output(kept[:8], "--stderr", state=state, caller=any_caller).stdout == bytes(70000)
-    for text, part in (("0-9", NUMBERS[:10]), ("-64k", NUMBERS[-(64 << 10):]), ("14888000-", NUMBERS[14888000:]),
-                       ("1m-1m", NUMBERS[1 << 20:(1 << 20) + 1]), ("99999999-", b""), ("-99999999", NUMBERS)):
+    for text, part in (("0-9", numbers[:10]), ("-64k", numbers[-(64 << 10):]), ("14888000-", numbers[14888000:]),
+                       ("1m-1m", numbers[1 << 20:(1 << 20) + 1]), ("99999999-", b""), ("-99999999", numbers)):
         assert output(kept, "--range", text, state=state, caller=any_caller).stdout == part, text
     one, = listed(state, any_caller)
     assert (one["id"], one["state"], one["stdout_bytes"], one["stdout_kept_bytes"], one["stderr_kept_bytes"]) == \
-        (kept, "ended", len(NUMBERS), len(NUMBERS), 70000)
+        (kept, "ended", len(numbers), len(numbers), 70000)
     text = output(state=state, caller=any_caller).stdout.decode()
     assert kept[:12] in text and "sh -c seq" in text
     for name in ("stdout", "stderr", "meta"):

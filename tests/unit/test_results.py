@@ -81,6 +81,8 @@ def test_durations_are_summed_for_each_suite(found, capsys):
     assert re.findall(r"^ +([\d.]+) s +([\d.]+) CPU s  (.*)$", head, re.M) == [
         ("8.00", "1.50", "escape: test_b.py::test_four"), ("1.25", "0.50", "blackbox: test_a.py::test_one[root]"),
         ("0.75", "0.00", "blackbox: test_a.py::test_two")]
+    assert re.findall(r"^ +([\d.]+) s +([\d.]+) CPU s, (\d+) starts  (.*)$", head, re.M) == [
+        ("8.00", "1.50", "2", "escape: test_b.py"), ("2.00", "0.50", "5", "blackbox: test_a.py")]
     rows = {row[0]: row[1:] for row in (line.replace(" s ", " ").split() for line in table.splitlines()[1:])}
     assert float(rows["all"].pop(0)) < 60  # since the results were made; suites may run at the same time
     assert rows == {"all": ["10.0", "2.0", "6", "7"], "blackbox": ["1.5", "2.0", "0.5", "4", "5"], "escape": ["9.0", "8.0", "1.5", "1", "2"],

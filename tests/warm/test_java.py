@@ -14,16 +14,20 @@ BODY = "public class Main {\n    public static void main(String[] args) throws E
 SLOWLY = 600  # seconds: the first run prepares the compiler
 HALVES = (), pytest.mark.group("java, the other half", weight=8)  # of the programs, each with an engine of its own
 TABLE = yaml_text.load(PROGRAMS.read_text())
-CASES = [pytest.param(case, id=case["name"], marks=HALVES[number % 2]) for number, case in enumerate(TABLE)]
+TOGETHER = {"name": "together", "body": ",".join(case["name"] for case in TABLE if "together" in case)}
+ALONE = [case for case in TABLE if "together" not in case]
+CASES = [pytest.param(case, id=case["name"], marks=HALVES[number % 2]) for number, case in enumerate([TOGETHER, *ALONE])]
 SERVE = ["--park-min", "1"]  # a JVM takes seconds to make, and each kind of run is used once or twice
 numbers = itertools.count()
 
 
 def of_all_bodies():
-    """One program for all that are only a body: the first word names the one that runs.  They are compiled once."""
+    """One program for all that are only a body: the first word names those that run.  They are compiled once."""
     bodies = {case["name"]: case["body"] for case in TABLE if "body" in case}
     calls = "".join(f"case \"{name}\": body{n}(rest); break;\n" for n, name in enumerate(bodies))
-    main = f"String[] rest = java.util.Arrays.copyOfRange(args, 1, args.length);\nswitch (args[0]) {{\n{calls}}}\n"
+    main = "String[] names = args[0].split(\",\"), rest = java.util.Arrays.copyOfRange(args, 1, args.length);\n" \
+           "for (String name : names) {\nif (names.length > 1) System.out.println(\"== \" + name);\n" \
+           f"switch (name) {{\n{calls}}}\n}}\n"
     texts = [f"}}\nstatic void body{n}(String[] args) throws Exception {{\n{text}" for n, text in enumerate(bodies.values())]
     return BODY % (main + "".join(texts))
 
@@ -36,7 +40,8 @@ def words_of(case, folder):
     for name, text in case.get("files", {}).items():
         (folder / name).write_text(text)
     words += [folder] if "files" in case else ["--code", case.get("code") or of_all_bodies()]
-    return [*words, "--", *([case["name"]] if "body" in case else []), *case.get("args", [])]
+    chosen = TOGETHER["body"] if case is TOGETHER else case["name"]
+    return [*words, "--", *([chosen] if "body" in case else []), *case.get("args", [])]
 
 
 def compared(result):
@@ -71,6 +76,7 @@ def test_a_program_does_the_same(engine, folder, case):
     cold = engine.result_of("run", "--cold", *words, stdin=stdin, timeout=SLOWLY)
     warm = engine.parked(lambda: engine.result_of("run", *words, stdin=stdin, timeout=SLOWLY))
     assert compared(warm) == compared(cold)
+    assert case is not TOGETHER or (warm["exit_code"], warm["stdout"].count("== ")) == (0, TOGETHER["body"].count(",") + 1)
 
 
 def test_a_new_program_is_compiled_by_one_that_waited(engine):
