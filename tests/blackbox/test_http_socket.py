@@ -47,13 +47,12 @@ def test_a_terminal_with_its_size(http):
     where = start(http, {"language": "python", "code": code, "tty": {"rows": 20, "columns": 70}})
     web = gateway.WebSocket(http, where + "/socket")
     events, seen = [], ""
+    orders = {"tty True 70 20": {"type": "resize", "rows": 33, "columns": 99}, "now 99 33": b"\n"}
     for event in web.events():
         events.append(event)
-        before, seen = seen, text_of(events)
-        if "tty" not in before and "tty True 70 20" in seen:
-            web.send({"type": "resize", "rows": 33, "columns": 99})
-        if "now" not in before and "now 99 33" in seen:
-            web.send(b"\n")
+        seen = text_of(events)
+        for words in [words for words in orders if words in seen]:  # which may come in pieces
+            web.send(orders.pop(words))
     web.close()
     assert events[-1]["result"]["exit_code"] == 0, seen
 
