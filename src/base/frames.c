@@ -36,24 +36,40 @@ static int send_now(const struct frames *f, struct iovec parts[2])
     return errno == EAGAIN || errno == ENOBUFS ? 0 : -1;
 }
 
+/* All of it or nothing: frames_flush trusts the sizes that it finds. */
+static int keep(struct frames *f, const struct iovec parts[2])
+{
+    uint32_t size = (uint32_t)(parts[0].iov_len + parts[1].iov_len);
+    char *to = buf_extend(&f->waiting, sizeof(size) + size);
+
+    if (!to)
+        return -1;
+    memcpy(to, &size, sizeof(size));
+    to += sizeof(size);
+    for (size_t i = 0; i < 2; i++) {
+        if (parts[i].iov_len)
+            memcpy(to, parts[i].iov_base, parts[i].iov_len);
+        to += parts[i].iov_len;
+    }
+    return 0;
+}
+
 int frames_send(struct frames *f, const void *head, size_t head_len, const void *data, size_t len)
 {
     struct iovec parts[2] = { { (void *)head, head_len }, { (void *)data, len } };
-    uint32_t size = (uint32_t)(head_len + len);
-    int r = f->waiting.len ? 0 : send_now(f, parts);
+    int r = 0;
 
-    if (r != 0)
-        return r < 0 ? -1 : 0;
-    buf_add(&f->waiting, &size, sizeof(size));
-    buf_add(&f->waiting, head, head_len);
-    buf_add(&f->waiting, data, len);
-    return f->waiting.failed ? -1 : 0;
+    if (!f->broken && !f->waiting.len)
+        r = send_now(f, parts);
+    if (r < 0 || (r == 0 && !f->broken && keep(f, parts) < 0))
+        f->broken = true;
+    return f->broken ? -1 : 0;
 }
 
 int frames_flush(struct frames *f)
 {
     size_t sent = 0;
-    int r = 1;
+    int r = f->broken ? -1 : 1;
 
     while (r > 0 && sent < f->waiting.len) {
         struct iovec parts[2] = { { f->waiting.data + sent + sizeof(uint32_t), 0 }, { NULL, 0 } };
@@ -71,7 +87,8 @@ int frames_flush(struct frames *f)
         buf_done(&f->waiting);
         buf_init(&f->waiting, max);
     }
-    return r < 0 ? -1 : 0;
+    f->broken = r < 0;
+    return f->broken ? -1 : 0;
 }
 
 bool frames_is_waiting(const struct frames *f)

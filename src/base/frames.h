@@ -12,11 +12,12 @@
 struct frames {
     int fd; /* owned; -1: closed */
     struct buf waiting;
+    bool broken; /* a frame is lost: those behind it would be taken for something else */
 };
 
 void frames_init(struct frames *f, int fd, size_t max_waiting);
 void frames_done(struct frames *f);
-/* One frame of two parts.  0: sent, or it waits; -1: it cannot be sent, ever. */
+/* One frame of two parts.  0: sent, or it waits; -1: it is lost, and nothing is sent any more. */
 int frames_send(struct frames *f, const void *head, size_t head_len, const void *data, size_t len);
 /* Sends what waits.  0, also when some of it still waits; -1 as above. */
 int frames_flush(struct frames *f);

@@ -8,6 +8,7 @@
 #include "base/jsonw.h"
 #include "base/text.h"
 #include "cli/action.h"
+#include "cli/audit_view.h"
 #include "cli/cli.h"
 #include "cli/present.h"
 #include "config/audit.h"
@@ -156,23 +157,37 @@ static int export_run(const struct options *o, sbr_error *err)
     return 0;
 }
 
+/* One entry, with its code where that was kept. */
+static int show_entry(const struct options *o, json_t *line, sbr_error *err)
+{
+    json_t *code = NULL;
+
+    if (json_is_true(json_object_get(line, "code_kept"))) {
+        if (audit_view_find(text_at(line, "program_sha256"), &code, err) < 0)
+            return err->code;
+        json_object_set_new(line, "code", code ? code : json_null());
+    }
+    json_dumpf(line, stdout, JSON_ENSURE_ASCII | (o->json ? JSON_COMPACT : JSON_INDENT(2)));
+    putchar('\n');
+    return 0;
+}
+
 static int show_run(const struct options *o, sbr_error *err)
 {
     struct lines lines __attribute__((cleanup(forget))) = { .n = 0 };
     const char *id = o->positional[1];
     size_t first, found = 0;
+    int r = gather(o, &lines, &first, err);
 
-    if (gather(o, &lines, &first, err) < 0)
-        return err->code;
-    for (size_t i = first; i < lines.n; i++) {
+    for (size_t i = first; r == 0 && i < lines.n; i++) {
         json_t *line = json_loads(lines.at[i], 0, NULL);
 
-        if (!strncmp(text_at(line, "id"), id, strlen(id)) && ++found) {
-            json_dumpf(line, stdout, o->json ? JSON_COMPACT : JSON_INDENT(2));
-            putchar('\n');
-        }
+        if (!strncmp(text_at(line, "id"), id, strlen(id)) && ++found)
+            r = show_entry(o, line, err);
         json_decref(line);
     }
+    if (r < 0)
+        return r;
     return found ? 0
                  : err_set(err, SBR_E_NOT_FOUND, "audit",
                            "no entry has an id that begins with '%.40s'; `sandbox-run audit list` "
@@ -183,9 +198,10 @@ static int show_run(const struct options *o, sbr_error *err)
 /* The exit status is 125 for a chain that is broken. */
 static int verify_run(const struct options *o, sbr_error *err)
 {
+    struct audit_view_counts code;
     struct audit_chain chain;
 
-    if (audit_verify(&chain, err) < 0)
+    if (audit_verify(&chain, err) < 0 || audit_view_count(&code, err) < 0)
         return err->code;
     if (chain.first_bad)
         return err_set(err, SBR_E_DENIED, "audit",
@@ -193,13 +209,18 @@ static int verify_run(const struct options *o, sbr_error *err)
                        "missing",
                        (unsigned long long)chain.first_bad);
     if (o->json)
-        printf("{\"valid\":true,\"lines\":%llu,\"unchained\":%llu,\"torn\":%llu,\"head\":\"%s\"}\n",
+        printf("{\"valid\":true,\"lines\":%llu,\"unchained\":%llu,\"torn\":%llu,\"code_kept\":%llu,"
+               "\"code_damaged\":%llu,\"head\":\"%s\"}\n",
                (unsigned long long)chain.lines, (unsigned long long)chain.unchained,
-               (unsigned long long)chain.torn, chain.head);
+               (unsigned long long)chain.torn, (unsigned long long)code.kept,
+               (unsigned long long)code.damaged, chain.head);
     else
         printf("valid: %llu lines, %llu torn, %llu from before the chain; head %s\n",
                (unsigned long long)chain.lines, (unsigned long long)chain.torn,
                (unsigned long long)chain.unchained, chain.head);
+    if (code.damaged)
+        fprintf(stderr, "sandbox-run: the code of %llu programs is not what ran\n",
+                (unsigned long long)code.damaged);
     return 0;
 }
 

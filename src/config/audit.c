@@ -15,6 +15,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "changes/state_dir.h"
+#include "config/audit_code.h"
 #include "config/config.h"
 
 #define AUDIT_NAME "audit.jsonl"
@@ -23,22 +24,29 @@
 #define AUDIT_HASH_KEY ",\"hash\":\""
 #define AUDIT_TAIL_LEN (strlen(AUDIT_HASH_KEY) + 64 + 2) /* the hash, a quote and a brace */
 #define SHOWN_MAX 200 /* bytes of a text in a line; it may become six times as long */
-#define PROGRAM_MAX (64u << 20)
 
-/* One process rotates; the others go on with the file that they have open. */
+static bool is_full(const struct state_dir *dir)
+{
+    struct stat lines, code;
+
+    return (fstatat(dir->fd, AUDIT_NAME, &lines, AT_SYMLINK_NOFOLLOW) == 0 &&
+            (uint64_t)lines.st_size >= AUDIT_FILE_MAX) ||
+           (fstatat(dir->fd, AUDIT_CODE_NAME, &code, AT_SYMLINK_NOFOLLOW) == 0 &&
+            (uint64_t)code.st_size >= AUDIT_CODE_FILE_MAX);
+}
+
+/* One process rotates; the others go on with the file that they have open.  The code goes with its
+ * lines, also where the configuration keeps none any more. */
 static void rotate(const struct state_dir *dir)
 {
     scoped_fd int lock = -1;
-    struct stat st;
 
-    if (fstatat(dir->fd, AUDIT_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-        (uint64_t)st.st_size < AUDIT_FILE_MAX)
+    if (!is_full(dir) || lock_file_open(dir->fd, AUDIT_LOCK, &lock) != LOCK_FILE_HELD ||
+        !is_full(dir))
         return;
-    if (lock_file_open(dir->fd, AUDIT_LOCK, &lock) != LOCK_FILE_HELD)
-        return;
-    if (fstatat(dir->fd, AUDIT_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-        (uint64_t)st.st_size >= AUDIT_FILE_MAX)
-        (void)renameat(dir->fd, AUDIT_NAME, dir->fd, AUDIT_OLD);
+    (void)renameat(dir->fd, AUDIT_NAME, dir->fd, AUDIT_OLD);
+    if (renameat(dir->fd, AUDIT_CODE_NAME, dir->fd, AUDIT_CODE_OLD) < 0 && errno == ENOENT)
+        (void)unlinkat(dir->fd, AUDIT_CODE_OLD, 0);
 }
 
 int audit_open(int *ret_fd, sbr_error *err)
@@ -55,46 +63,6 @@ int audit_open(int *ret_fd, sbr_error *err)
     state_close(&dir);
     *ret_fd = fd;
     return fd < 0 ? err->code : 0;
-}
-
-/* A program of the project is not in the request. */
-static void add_program_file(struct sha256 *sum, const sbr_request *req)
-{
-    char path[2 * REQUEST_MAX_PATH], block[16384];
-    scoped_fd int fd = -1;
-    ssize_t n;
-
-    snprintf(path, sizeof(path), "%s/%s", req->project ? req->project : "", req->program);
-    sha256_add_text(sum, req->program);
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    for (size_t all = 0; fd >= 0 && all < PROGRAM_MAX; all += (size_t)n) {
-        n = read(fd, block, sizeof(block));
-        if (n <= 0)
-            break;
-        sha256_add(sum, block, (size_t)n);
-    }
-}
-
-/* Language, files, text and command: the same digest is the same program. */
-static void digest_of(const sbr_request *req, char hex[SHA256_HEX_SIZE])
-{
-    struct sha256 sum;
-
-    sha256_init(&sum);
-    sha256_add_text(&sum, req->language);
-    for (size_t i = 0; i < req->n_files; i++) {
-        sha256_add_text(&sum, req->files[i].path);
-        sha256_add_u64(&sum, req->files[i].len);
-        sha256_add(&sum, req->files[i].data, req->files[i].len);
-    }
-    sha256_add_u64(&sum, req->code_len);
-    if (req->code)
-        sha256_add(&sum, req->code, req->code_len);
-    if (req->program)
-        add_program_file(&sum, req);
-    for (size_t i = 0; !req->language && i < req->args.n; i++)
-        sha256_add_text(&sum, req->args.items[i]);
-    sha256_finish_hex(&sum, hex);
 }
 
 static void put_text(struct jsonw *j, const char *key, const char *text)
@@ -152,20 +120,19 @@ static void put_result(struct jsonw *j, const sbr_result *result)
         put_text(j, "explanation", result->explanation);
 }
 
+/* Without the program. */
 static void put_entry(struct jsonw *j, const sbr_request *req, const sbr_result *result,
                       const sbr_error *failure)
 {
-    char time[RESULT_TIME_SIZE], digest[SHA256_HEX_SIZE], id[ENCODING_ID_SIZE] = "";
+    char time[RESULT_TIME_SIZE], id[ENCODING_ID_SIZE] = "";
 
     result_format_time(result ? result->started_at_us : clock_read_us(CLOCK_REALTIME), time);
-    digest_of(req, digest);
     if (!result)
         (void)encoding_random_id(id);
     jsonw_open(j, NULL, '{');
     jsonw_text(j, "time", time);
     jsonw_text(j, "id", result ? result->id : id);
     jsonw_number(j, "uid", getuid());
-    jsonw_text(j, "program_sha256", digest);
     if (req->caller[0])
         put_text(j, "caller", req->caller);
     put_request(j, req);
@@ -264,47 +231,84 @@ static int write_chained(const struct state_dir *dir, int fd, const char *body, 
     return done ? 0 : state_fail("write the audit to", AUDIT_NAME, err);
 }
 
-/* Takes the writer's text over. */
-static int append(struct jsonw *j, sbr_error *err)
+/* Takes the writer's text over.  The code goes first: no line names code that is not there. */
+static int append(struct jsonw *j, const char *code, sbr_error *err)
 {
     scoped_free char *body = jsonw_take(j);
     struct state_dir dir = { .fd = -1 };
     scoped_fd int lock = -1, fd = -1;
     int r = !body ? err_set_oom(err, "audit") : open_chain(&dir, &lock, &fd, err);
 
+    if (r == 0 && code)
+        r = audit_code_append(dir.fd, code, err);
     if (r == 0)
         r = write_chained(&dir, fd, body, err);
     state_close(&dir);
     return r;
 }
 
+/* The digest, and the code where it is kept; the caller frees the line for it. */
+static char *put_program(struct jsonw *j, const struct audit_program *program, bool keeps)
+{
+    char digest[SHA256_HEX_SIZE], *line;
+
+    audit_program_digest(program, digest);
+    jsonw_text(j, "program_sha256", digest);
+    line = keeps ? audit_program_line(program, digest) : NULL;
+    if (keeps)
+        jsonw_bool(j, "code_kept", line != NULL);
+    return line;
+}
+
 int audit_append(const sbr_request *req, const sbr_result *result, const sbr_error *failure,
                  sbr_error *err)
 {
+    struct audit_program program;
+    scoped_free char *code = NULL;
     struct jsonw j;
 
     jsonw_init(&j, false);
     put_entry(&j, req, result, failure);
-    return append(&j, err);
+    audit_program_of(req, &program);
+    code = put_program(&j, &program, req->audit_code);
+    audit_program_done(&program);
+    return append(&j, code, err);
+}
+
+static void put_note(struct jsonw *j, const char *kind, const struct audit_field *fields, size_t n)
+{
+    char time[RESULT_TIME_SIZE], id[ENCODING_ID_SIZE] = "";
+
+    result_format_time(clock_read_us(CLOCK_REALTIME), time);
+    (void)encoding_random_id(id);
+    jsonw_init(j, false);
+    jsonw_open(j, NULL, '{');
+    jsonw_text(j, "time", time);
+    jsonw_text(j, "id", id);
+    jsonw_number(j, "uid", getuid());
+    jsonw_text(j, "kind", kind);
+    jsonw_text(j, "outcome", kind);
+    for (size_t i = 0; i < n; i++)
+        put_text(j, fields[i].name, fields[i].value);
 }
 
 int audit_note(const char *kind, const struct audit_field *fields, size_t n, sbr_error *err)
 {
-    char time[RESULT_TIME_SIZE], id[ENCODING_ID_SIZE] = "";
     struct jsonw j;
 
-    result_format_time(clock_read_us(CLOCK_REALTIME), time);
-    (void)encoding_random_id(id);
-    jsonw_init(&j, false);
-    jsonw_open(&j, NULL, '{');
-    jsonw_text(&j, "time", time);
-    jsonw_text(&j, "id", id);
-    jsonw_number(&j, "uid", getuid());
-    jsonw_text(&j, "kind", kind);
-    jsonw_text(&j, "outcome", kind);
-    for (size_t i = 0; i < n; i++)
-        put_text(&j, fields[i].name, fields[i].value);
-    return append(&j, err);
+    put_note(&j, kind, fields, n);
+    return append(&j, NULL, err);
+}
+
+int audit_note_cell(const struct audit_field *fields, size_t n, const struct audit_program *cell,
+                    bool keeps_code, sbr_error *err)
+{
+    scoped_free char *code = NULL;
+    struct jsonw j;
+
+    put_note(&j, "cell", fields, n);
+    code = put_program(&j, cell, keeps_code);
+    return append(&j, code, err);
 }
 
 int audit_note_if_wanted(const char *kind, const struct audit_field *fields, size_t n,
@@ -382,24 +386,39 @@ static void visit_lines(char *text, audit_visit *visit, void *context)
     }
 }
 
-int audit_read(audit_visit *visit, void *context, sbr_error *err)
+/* The older file first. */
+static int read_files(const char *const names[2], uint64_t max, audit_visit *visit, void *context,
+                      sbr_error *err)
 {
-    static const char *const names[] = { AUDIT_OLD, AUDIT_NAME };
     struct state_dir dir = { .fd = -1 };
     int r = state_open(".", false, &dir, err);
 
-    for (size_t i = 0; r == 1 && i < ARRAY_LEN(names); i++) {
+    for (size_t i = 0; r == 1 && i < 2; i++) {
         scoped_fd int fd = openat(dir.fd, names[i], O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
         scoped_free char *text = NULL;
         size_t len;
 
         if (fd < 0)
             continue;
-        if (fd_read_text(fd, AUDIT_FILE_MAX * 2, &text, &len, err) < 0)
+        if (fd_read_text(fd, max, &text, &len, err) < 0)
             r = err->code;
         else
             visit_lines(text, visit, context);
     }
     state_close(&dir);
     return r < 0 ? r : 0;
+}
+
+int audit_read(audit_visit *visit, void *context, sbr_error *err)
+{
+    static const char *const names[] = { AUDIT_OLD, AUDIT_NAME };
+
+    return read_files(names, AUDIT_FILE_MAX * 2, visit, context, err);
+}
+
+int audit_read_code(audit_visit *visit, void *context, sbr_error *err)
+{
+    static const char *const names[] = { AUDIT_CODE_OLD, AUDIT_CODE_NAME };
+
+    return read_files(names, AUDIT_CODE_FILE_MAX * 2, visit, context, err);
 }

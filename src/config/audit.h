@@ -1,5 +1,5 @@
 /* The audit: one line of JSON for each run, in STATE/audit.jsonl, when the user's configuration has
- * `audit: true`.  A line is one write to a file that is only appended to.
+ * `audit: true` or `audit: with-code`.  A line is one write to a file that is only appended to.
  *
  * The lines are a chain: each has the hash of the one before it, `prev`, and its own, `hash`, which
  * is that of the line up to it.  A line that was changed, removed or put in between breaks it.  A
@@ -9,6 +9,7 @@
 #define CONFIG_AUDIT_H
 
 #include "base/sha256.h"
+#include "config/audit_code.h"
 #include "model/request.h"
 #include "model/result.h"
 
@@ -28,7 +29,11 @@ struct audit_field {
 int audit_note(const char *kind, const struct audit_field *fields, size_t n, sbr_error *err)
     must_check;
 
-/* The same, if the user's configuration wants it; for processes that have not read it. */
+/* A cell of a session.  The fields have neither its digest nor its code. */
+int audit_note_cell(const struct audit_field *fields, size_t n, const struct audit_program *cell,
+                    bool keeps_code, sbr_error *err) must_check;
+
+/* As audit_note, if the user's configuration wants it; for processes that have not read it. */
 int audit_note_if_wanted(const char *kind, const struct audit_field *fields, size_t n,
                          sbr_error *err) must_check;
 
@@ -46,5 +51,7 @@ int audit_verify(struct audit_chain *ret, sbr_error *err) must_check;
 typedef void audit_visit(void *context, const char *line, size_t len);
 /* All lines, oldest first. */
 int audit_read(audit_visit *visit, void *context, sbr_error *err) must_check;
+/* All programs whose code was kept (config/audit_code.h), oldest first. */
+int audit_read_code(audit_visit *visit, void *context, sbr_error *err) must_check;
 
 #endif

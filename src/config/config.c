@@ -30,6 +30,16 @@ static int find_policy(const struct config *config, const char *word, const stru
     return path ? policy_own_add(path, ret, err) : err_set_oom(err, "config");
 }
 
+static int parse_audit(const char *word, struct config *config, sbr_error *err)
+{
+    config->audit_code = !strcmp(word, "with-code");
+    config->audit = config->audit_code || !strcmp(word, "true");
+    if (config->audit || !strcmp(word, "false"))
+        return 0;
+    return err_set(err, SBR_E_INVALID, "config",
+                   "'%.40s' is neither true nor false nor with-code; say `audit: true`", word);
+}
+
 static int take_names(struct config *config, const struct config_text *text,
                       const struct config_document *document, sbr_error *err)
 {
@@ -42,7 +52,8 @@ static int take_names(struct config *config, const struct config_text *text,
         note_from(config, CONFIG_POLICY, text, NULL, "policy");
     }
     if (document->audit) {
-        config->audit = *document->audit;
+        if (parse_audit(document->audit, config, err) < 0)
+            return config_value_fault(text, NULL, "audit", err);
         note_from(config, CONFIG_AUDIT, text, NULL, "audit");
     }
     if (document->require) {
@@ -250,6 +261,7 @@ int config_apply(const struct config *config, sbr_request *req, sbr_error *err)
             limits.given |= 1u << i;
     limits_override(&req->limits, &limits);
     req->audit |= config->audit;
+    req->audit_code |= config->audit_code;
     req->keep_seconds = config->retention.value[RETAIN_OUTPUT_AGE];
     req->keep_bytes = config->retention.value[RETAIN_OUTPUT_SIZE];
     if (config->from[CONFIG_POLICY].origin != CONFIG_BY_DEFAULT && !req->policy &&

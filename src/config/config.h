@@ -37,7 +37,7 @@ struct config {
     struct network network;
     char policy[64];
     enum tier require;
-    bool audit;
+    bool audit, audit_code;
     struct string_list exclude, include; /* patterns: model/exclude.h */
     struct retention retention;
     struct config_from from[N_CONFIG_ITEMS];

@@ -90,7 +90,7 @@ static const cyaml_schema_field_t document_fields[] = {
                          0, EXCLUDE_MAX_PATTERNS),
     TEXT(struct config_document, policy),
     TEXT(struct config_document, require),
-    CYAML_FIELD_BOOL_PTR("audit", OWNED | MAYBE, struct config_document, audit),
+    TEXT(struct config_document, audit),
     CYAML_FIELD_MAPPING("retention", MAYBE, struct config_document, retention, retention_fields),
     CYAML_FIELD_SEQUENCE_COUNT("languages", OWNED | MAYBE, struct config_document, languages,
                                n_languages, &language_entry, 0, 128),

@@ -70,7 +70,7 @@ struct config_document {
     DOCUMENT_LIST(include);
     char *policy;
     char *require;
-    bool *audit;
+    char *audit;
     struct {
         char *value[N_RETENTIONS];
     } retention;

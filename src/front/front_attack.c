@@ -1,11 +1,17 @@
 /* Only in builds for tests: what an attacker who has taken this process over would try next.
  *
  * The header `X-Attack: PATH` names a file that the gateway's user can read.  The reply has a line
- * for each attempt: its name, and the error of the system, 0 when it succeeded. */
+ * for each attempt: its name, and the error of the system, 0 when it succeeded.
+ *
+ * The header `X-Frames: WORD...` has frames for the gateway: COUNT:BASE64:ZEROS is sent COUNT
+ * times with ZEROS bytes behind it, and `?` waits for an answer.  The reply has a line for each
+ * answer: type and status, or `end`. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
@@ -15,10 +21,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/encoding.h"
 #include "base/scope.h"
 #include "front/front_internal.h"
 
 #define ATTEMPTS_TEXT 1024
+#define ANSWER_MS 10000
 
 static int try_read(const char *path)
 {
@@ -112,19 +120,78 @@ static const struct {
     { "namespace", try_namespace },
 };
 
-struct MHD_Response *front_attack_try(struct MHD_Connection *connection)
+static void try_all(const char *path, struct buf *said)
 {
-    const char *path = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "X-Attack");
-    struct buf said;
-    struct MHD_Response *response;
-
-    if (!path)
-        return NULL;
-    buf_init(&said, ATTEMPTS_TEXT);
     for (size_t i = 0; i < sizeof(attempts) / sizeof(attempts[0]); i++) {
         errno = 0;
-        buf_printf(&said, "%s %d\n", attempts[i].name, attempts[i].attempt(path) < 0 ? errno : 0);
+        buf_printf(said, "%s %d\n", attempts[i].name, attempts[i].attempt(path) < 0 ? errno : 0);
     }
+}
+
+static bool wait_for(int fd, short events)
+{
+    struct pollfd channel = { .fd = fd, .events = events };
+
+    return poll(&channel, 1, ANSWER_MS) == 1;
+}
+
+static void wait_for_answer(int fd, struct buf *said)
+{
+    struct front_head head;
+    ssize_t n = wait_for(fd, POLLIN) ? recv(fd, &head, sizeof(head), MSG_DONTWAIT) : -1;
+
+    if (n == (ssize_t)sizeof(head))
+        buf_printf(said, "%d %d\n", head.type, head.status);
+    else
+        buf_printf(said, "%s\n", n == 0 || errno == ECONNRESET ? "end" : "nothing");
+}
+
+/* False: the word is none, or the gateway takes nothing any more. */
+static bool send_frames(int fd, char *word)
+{
+    unsigned long count = strtoul(strsep(&word, ":"), NULL, 10);
+    const char *text = strsep(&word, ":");
+    size_t len = 0, zeros = word ? strtoul(word, NULL, 10) : 0;
+    scoped_free char *data = NULL, *frame = NULL;
+
+    if (!text || encoding_from_base64(text, &data, &len) < 0)
+        return false;
+    frame = calloc(1, len + zeros + 1);
+    if (!frame)
+        return false;
+    memcpy(frame, data, len);
+    while (count-- && wait_for(fd, POLLOUT))
+        if (send(fd, frame, len + zeros, MSG_NOSIGNAL) < 0)
+            return false;
+    return true;
+}
+
+static void send_words(int fd, const char *words, struct buf *said)
+{
+    scoped_free char *text = strdup(words);
+    char *rest = text;
+
+    for (char *word; rest && (word = strsep(&rest, " "));)
+        if (!strcmp(word, "?"))
+            wait_for_answer(fd, said);
+        else
+            (void)!send_frames(fd, word);
+}
+
+struct MHD_Response *front_attack_try(const struct front_client *c)
+{
+    const char *path = MHD_lookup_connection_value(c->connection, MHD_HEADER_KIND, "X-Attack");
+    const char *words = MHD_lookup_connection_value(c->connection, MHD_HEADER_KIND, "X-Frames");
+    struct MHD_Response *response;
+    struct buf said;
+
+    if (!path && !words)
+        return NULL;
+    buf_init(&said, ATTEMPTS_TEXT);
+    if (path)
+        try_all(path, &said);
+    else
+        send_words(c->channel.fd, words, &said);
     response = MHD_create_response_from_buffer(said.len, said.data, MHD_RESPMEM_MUST_COPY);
     buf_done(&said);
     return response;

@@ -93,7 +93,7 @@ struct MHD_Response *front_socket_response(struct front_client *c);
 
 #ifdef SBR_TEST_HOOKS
 /* front_attack.c: what an attacker who has taken this process over would try; NULL: no attack. */
-struct MHD_Response *front_attack_try(struct MHD_Connection *connection);
+struct MHD_Response *front_attack_try(const struct front_client *c);
 #endif
 
 #endif

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/fields.h"
 #include "front/front_internal.h"
 
 #define STREAM_BLOCK 1024 /* that the library holds for each reply that grows, maybe for hours */
@@ -47,19 +48,11 @@ static ssize_t pull(void *context, uint64_t position, char *to, size_t max)
 static bool add_headers(struct MHD_Response *response, const char *fields, size_t len)
 {
     const char *end = fields + len;
+    struct field field;
 
-    while (fields < end) {
-        const char *name = fields + 1, *value, *stop;
-
-        if (!(stop = memchr(name, '\0', (size_t)(end - name))))
-            return false;
-        value = stop + 1;
-        if (value >= end || !(stop = memchr(value, '\0', (size_t)(end - value))))
-            return false;
-        (void)MHD_add_response_header(response, name, value);
-        fields = stop + 1;
-    }
-    return true;
+    while (fields_next(&fields, end, &field))
+        (void)MHD_add_response_header(response, field.name, field.value);
+    return fields == end;
 }
 
 static struct MHD_Response *make(struct front_client *c, const struct front_head *head,

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/fields.h"
 #include "base/text.h"
 #include "front/front_internal.h"
 
@@ -20,9 +21,7 @@ struct front_client *front_request_client(struct MHD_Connection *connection)
 
 static void add_field(struct front_client *c, char kind, const char *name, const char *value)
 {
-    buf_add(&c->request, &kind, 1);
-    buf_add(&c->request, name, strlen(name) + 1);
-    buf_add(&c->request, value, strlen(value) + 1);
+    (void)fields_add(&c->request, kind, name, value); /* send_request looks */
 }
 
 static enum MHD_Result add_header(void *context, enum MHD_ValueKind kind, const char *name,
@@ -160,7 +159,7 @@ enum MHD_Result front_request_handle(void *context, struct MHD_Connection *conne
     c->connection = connection;
     *state = c;
 #ifdef SBR_TEST_HOOKS
-    if (c->stage == STAGE_IDLE && (c->response = front_attack_try(connection))) {
+    if (c->stage == STAGE_IDLE && (c->response = front_attack_try(c))) {
         c->status = MHD_HTTP_OK;
         c->stage = STAGE_REPLY;
     }

@@ -7,42 +7,22 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/fields.h"
 #include "base/scope.h"
 #include "http/server.h"
 #include "wire/front.h"
 
-/* One field of the front's: moves *at behind it; false: there is none, or it does not read well. */
-static bool next_field(const char **at, const char *end, char *ret_kind, const char **ret_name,
-                       const char **ret_value)
-{
-    const char *stop;
-
-    if (end - *at < 3)
-        return false;
-    *ret_kind = **at;
-    *ret_name = *at + 1;
-    stop = memchr(*ret_name, '\0', (size_t)(end - *ret_name));
-    if (!stop || stop + 1 >= end)
-        return false;
-    *ret_value = stop + 1;
-    stop = memchr(*ret_value, '\0', (size_t)(end - *ret_value));
-    if (!stop)
-        return false;
-    *at = stop + 1;
-    return true;
-}
-
 /* Finds method and path, and checks that all fields read well. */
 static bool look_at_fields(struct exchange *x)
 {
-    const char *at = x->fields, *end = x->fields + x->fields_len, *name, *value;
-    char kind;
+    const char *at = x->fields, *end = x->fields + x->fields_len;
+    struct field field;
 
-    while (next_field(&at, end, &kind, &name, &value)) {
-        if (kind == FRONT_FIELD_METHOD)
-            x->method = value;
-        if (kind == FRONT_FIELD_PATH)
-            x->path = value;
+    while (fields_next(&at, end, &field)) {
+        if (field.kind == FRONT_FIELD_METHOD)
+            x->method = field.value;
+        if (field.kind == FRONT_FIELD_PATH)
+            x->path = field.value;
     }
     return at == end && x->method && x->path;
 }
@@ -90,12 +70,12 @@ void exchange_free(struct exchange *x)
 
 static void each_field(const struct exchange *x, char kind, exchange_field *call, void *context)
 {
-    const char *at = x->fields, *end = x->fields + x->fields_len, *name, *value;
-    char found;
+    const char *at = x->fields, *end = x->fields + x->fields_len;
+    struct field field;
 
-    while (next_field(&at, end, &found, &name, &value))
-        if (found == kind)
-            call(context, name, value);
+    while (fields_next(&at, end, &field))
+        if (field.kind == kind)
+            call(context, field.name, field.value);
 }
 
 void exchange_each_header(const struct exchange *x, exchange_field *call, void *context)
@@ -110,12 +90,12 @@ void exchange_each_query(const struct exchange *x, exchange_field *call, void *c
 
 static const char *find_field(const struct exchange *x, char kind, const char *wanted)
 {
-    const char *at = x->fields, *end = x->fields + x->fields_len, *name, *value;
-    char found;
+    const char *at = x->fields, *end = x->fields + x->fields_len;
+    struct field field;
 
-    while (next_field(&at, end, &found, &name, &value))
-        if (found == kind && !strcasecmp(name, wanted))
-            return value;
+    while (fields_next(&at, end, &field))
+        if (field.kind == kind && !strcasecmp(field.name, wanted))
+            return field.value;
     return NULL;
 }
 

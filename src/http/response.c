@@ -5,6 +5,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/fields.h"
 #include "base/scope.h"
 #include "wire/front.h"
 
@@ -81,13 +82,8 @@ void response_free(struct response *r)
 
 void response_add_header(struct response *r, const char *name, const char *value)
 {
-    const char kind = FRONT_FIELD_HEADER;
-
-    if (strpbrk(value, "\r\n")) /* it would become two */
-        return;
-    buf_add(&r->fields, &kind, 1);
-    buf_add(&r->fields, name, strlen(name) + 1);
-    buf_add(&r->fields, value, strlen(value) + 1);
+    if (!strpbrk(value, "\r\n")) /* it would become two */
+        (void)fields_add(&r->fields, FRONT_FIELD_HEADER, name, value);
 }
 
 bool response_has_header(const struct response *r, const char *name)
@@ -95,13 +91,11 @@ bool response_has_header(const struct response *r, const char *name)
     const char *at = r->fields.data + sizeof(struct front_head);
     const char *end = r->fields.data + r->fields.len;
 
-    while (at && at < end) {
-        const char *found = at + 1, *value = found + strlen(found) + 1;
+    struct field field;
 
-        if (!strcasecmp(found, name))
+    while (fields_next(&at, end, &field))
+        if (!strcasecmp(field.name, name))
             return true;
-        at = value + strlen(value) + 1;
-    }
     return false;
 }
 

@@ -191,7 +191,8 @@ static bool begin(struct visitor *v, const struct front_head *head, const char *
     const struct front_head admit = { .type = FRONT_ADMIT };
     struct exchange *x;
 
-    if (v->x || head->fields_len > len)
+    /* Nor one before it has read the last reply: what waits for it would grow. */
+    if (v->x || frames_is_waiting(&v->channel) || head->fields_len > len)
         return false;
     x = v->x = exchange_new(v, data, head->fields_len);
     if (!x)

@@ -9,6 +9,10 @@
 #include "http/problem.h"
 #include "http/server.h"
 
+/* Answers that wait for a client: it is not heard before it has read some of them.  Events of a
+ * program that runs never reach this, so that a signal to one that floods is heard. */
+#define UNREAD_MAX ((size_t)2 * FRONT_MESSAGE_MAX)
+
 static void leave(struct websocket *w)
 {
     struct execution *e = w->execution;
@@ -137,8 +141,8 @@ static bool turn(struct websocket *w)
     if (frames_flush(&w->visitor->channel) < 0)
         return false;
     send_events(w);
-    visitor_listen(w->visitor, !w->pending.len);
-    return !w->visitor->channel.waiting.failed;
+    visitor_listen(w->visitor, !w->pending.len && w->visitor->channel.waiting.len < UNREAD_MAX);
+    return !w->visitor->channel.broken;
 }
 
 static void take_message(struct websocket *w, bool binary)

@@ -228,6 +228,7 @@ static bool begin(struct mcp_call *call, sbr_request *req)
         return false;
     }
     req->audit = base->audit;
+    req->audit_code = base->audit_code;
     req->keep_seconds = base->keep_seconds;
     req->keep_bytes = base->keep_bytes;
     memcpy(req->caller, base->caller, sizeof(req->caller));

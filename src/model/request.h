@@ -138,7 +138,8 @@ struct sbr_request {
     bool keep;                         /* and store them under an id */
     bool keep_output;                  /* all of stdout and stderr, in the state directory */
     uint64_t keep_seconds, keep_bytes; /* how long, and how much of all runs; 0: the default */
-    bool audit; /* a line about the run is kept; only the user's configuration sets it */
+    /* A line about the run is kept, and its code; only the user's configuration sets it. */
+    bool audit, audit_code;
     struct output_rules outputs;
     char *stdin_data; /* NULL: not given, the program reads end-of-file */
     size_t stdin_len;

@@ -204,22 +204,25 @@ static void cell_free(struct cell *cell)
     free(cell);
 }
 
-/* On record as a run is, when the configuration wants it: not the code, but its hash. */
+/* On record as a run is, when the configuration wants it. */
 static void audit_cell(const struct session *s, const struct cell_end *end)
 {
-    char number[24], digest[SHA256_HEX_SIZE];
-    const struct audit_field fields[] = {
-        { "session", s->dir.id },          { "cell", number },
-        { "language", s->language->name }, { "caller", s->request.caller },
-        { "program_sha256", digest },      { "verdict", result_verdict_name(end->verdict) }
-    };
+    char number[24];
+    const struct audit_field fields[] = { { "session", s->dir.id },
+                                          { "cell", number },
+                                          { "language", s->language->name },
+                                          { "caller", s->request.caller },
+                                          { "verdict", result_verdict_name(end->verdict) } };
+    const struct audit_program program = { .language = s->language->name,
+                                           .code = s->cell->request.code,
+                                           .code_len = s->cell->request.len,
+                                           .is_cell = true };
     sbr_error err;
 
     if (!s->request.audit)
         return;
     snprintf(number, sizeof(number), "%llu", (unsigned long long)s->cell->number);
-    sha256_hex(s->cell->request.code, s->cell->request.len, digest);
-    if (audit_note("cell", fields, ARRAY_LEN(fields), &err) < 0)
+    if (audit_note_cell(fields, ARRAY_LEN(fields), &program, s->request.audit_code, &err) < 0)
         log_info("session", "%s", err.message);
 }
 

@@ -1,4 +1,5 @@
 """The configuration of the user and of the project: what holds, whose word wins, and what is refused."""
+import base64
 import json
 import os
 import subprocess
@@ -239,6 +240,44 @@ def test_the_record_is_a_chain(any_caller, folder):
     stats = json.loads(place.run("audit", "stats", "--json").stdout)
     assert stats["outcomes"] == {"exited": 4} and stats["languages"] == {"command": 4} and stats["wall_us"] > 0
     assert place.run("audit", "export", "--last", "1").stdout.decode() == kept.read_text().splitlines(keepends=True)[-1]
+
+
+def shown(place, number):
+    return json.loads(place.run("audit", "show", runs(place)[number]["id"], "--json").stdout)
+
+
+def test_code_is_kept_where_the_user_wants_it(any_caller, folder):
+    place = Place(folder, any_caller)
+    place.write(place.own, "audit: true\n")
+    secret = "word-that-is-secret"
+    assert place.run("run", "--lang", "sh", "--code", "echo first").returncode == 0
+    kept = place.home / "state/audit-code.jsonl"
+    assert not kept.exists() and "code" not in shown(place, 0)
+    place.write(place.own, "audit: with-code\n")
+    assert place.run("run", "--lang", "sh", "--code", "echo $1", "--", secret).returncode == 0
+    assert place.run("exec", "--", "sh", "-c", "exit 3").returncode == 3
+    (place.project / "long.sh").write_text("exit 4 #" + "x" * 2**20)
+    assert place.run("run", "long.sh").returncode == 4
+    first, second, third = (shown(place, number) for number in (1, 2, 3))
+    assert first["code"] == {"language": "sh", "code": "echo $1"} and second["code"] == {"args": ["sh", "-c", "exit 3"]}
+    assert (third["code_kept"], "code" in third) == (False, False), "longer than the bound: only the digest"
+    assert secret not in kept.read_text() and kept.stat().st_mode & 0o777 == 0o600
+    assert (verified(place)["code_kept"], verified(place)["code_damaged"]) == (2, 0)
+    kept.write_text(kept.read_text().replace('"code":"' + base64.b64encode(b"echo $1").decode(),
+                                             '"code":"' + base64.b64encode(b"echo $2").decode()))
+    assert shown(place, 1)["code"] is None and verified(place)["code_damaged"] == 1, "it is not what ran"
+    with open(kept, "ab") as grows:
+        grows.truncate(64 * 2**20)
+    place.write(place.own, "audit: true\n")
+    assert place.run("exec", "--", "true").returncode == 0
+    older = kept.with_suffix(".jsonl.1")
+    assert not kept.exists() and older.exists() and len(runs(place)) == 5
+    with open(place.home / "state/audit.jsonl", "ab") as grows:
+        grows.truncate(8 * 2**20)
+    assert place.run("exec", "--", "true").returncode == 0
+    assert not older.exists(), "the code goes with its lines"
+    place.write(place.own, "audit: sometimes\n")
+    assert b"'sometimes' is neither true nor false nor with-code" in place.run("exec", "--", "true").stderr
 
 
 def test_a_project_cannot_end_the_audit(place):

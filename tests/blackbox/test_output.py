@@ -281,7 +281,7 @@ def test_a_stuck_reader_stops_no_time_limit(caller, end):
     inside = Inside()
     code = STUCK.replace("while True:", "for _ in range(500):") + "\nimport time; time.sleep(1000)"
     try:
-        with started("run", "--timeout", "3s", "--grace", "100ms", "--lang", "python",
+        with started("run", "--timeout", "1s", "--grace", "100ms", "--lang", "python",
                      "--code", code, "--", inside.mark, caller=caller) as process:
             assert read_line(process.stderr) == b"ready\n"
             inside.find(0)  # that has not ended yet
