@@ -133,6 +133,7 @@ static void start_program(struct init *init)
     if (program_start(&init->in, -1, &init->program, &err) < 0)
         fail(init, &err);
     init->supervise.program = init->program;
+    report->kernels[0] = (uint32_t)init->program;
     report->state = REPORT_RUNNING;
 }
 

@@ -47,8 +47,8 @@ static void drop_plan(struct late_plan *late)
         munmap(late->data, late->len);
 }
 
-/* As the first kernel, with another command line: all that confines it is init's already, or comes
- * from the first plan.  Refusals are not reported: the listener is the first one's. */
+/* As the first kernel, with another command line: all that confines it is init's already, the
+ * filter with its listener among that. */
 static int start(struct init *init, const struct plan *late, int channel, pid_t *ret,
                  sbr_error *err)
 {
@@ -58,7 +58,6 @@ static int start(struct init *init, const struct plan *late, int channel, pid_t 
     plan.argv = late->argv;
     plan.env = late->env;
     plan.workdir = late->workdir;
-    plan.report = false;
     plan.kernel = true;
     in.plan = &plan;
     if (dup2(channel, INIT_STDIN) < 0)
@@ -66,21 +65,27 @@ static int start(struct init *init, const struct plan *late, int channel, pid_t 
     return program_start(&in, -1, ret, err);
 }
 
+static void set_kernel(struct init *init, uint32_t number, pid_t pid)
+{
+    init->kernels[number - 1] = pid;
+    init->report->kernels[number] = (uint32_t)pid;
+}
+
 static void start_kernel(struct init *init, uint32_t number, int plan_fd, int channel)
 {
     struct late_plan late = { 0 };
     sbr_error err = { 0 };
-    pid_t *kernel;
+    pid_t kernel;
 
     if (number < 1 || number > INIT_KERNELS || !init->in.plan->kernel || init->in.plan->run_dir)
         return;
-    kernel = &init->kernels[number - 1];
-    if (*kernel) { /* given up by the supervisor; what is left of it is reaped as any orphan is */
-        kill(-*kernel, SIGKILL);
-        *kernel = 0;
-    }
+    kernel = init->kernels[number - 1];
+    if (kernel) /* given up by the supervisor; what is left of it is reaped as any orphan is */
+        kill(-kernel, SIGKILL);
+    kernel = 0;
     if (read_plan(plan_fd, &late, &err) == 0)
-        (void)!start(init, late.plan, channel, kernel, &err);
+        (void)!start(init, late.plan, channel, &kernel, &err);
+    set_kernel(init, number, kernel);
     if (err.code)
         report_failure(channel, &err);
     drop_plan(&late);
@@ -109,7 +114,7 @@ pid_t kernels_pid(const struct init *init, uint32_t number)
 
 void kernels_forget(struct init *init, pid_t pid)
 {
-    for (size_t i = 0; i < INIT_KERNELS; i++)
+    for (uint32_t i = 0; i < INIT_KERNELS; i++)
         if (init->kernels[i] == pid)
-            init->kernels[i] = 0;
+            set_kernel(init, i + 1, 0);
 }

@@ -105,8 +105,22 @@ int runner_add_kernel(sbr_job *job, const struct plan *plan, unsigned int kernel
 void runner_signal_kernel(sbr_job *job, unsigned int kernel, int number);
 /* Takes the output that is in the program's pipes now. */
 void runner_drain(sbr_job *job);
-/* Moves what was refused since the last call to `to`. */
-void runner_take_denials(sbr_job *job, struct denials *to);
+/* How much was refused before a cell. */
+struct runner_refused {
+    uint64_t forks, oom_kills;
+    uint64_t hosts[DENIALS_MAX]; /* by the way out: the count of each of its denials */
+    uint64_t hosts_dropped;
+};
+/* Moves what no cell was refused to `to`: what other kernels and processes of earlier cells were
+ * and, while no cell runs, everything. */
+void runner_background_denials(sbr_job *job, bool in_cell, struct denials *to);
+/* A cell of that kernel begins: what was refused until now is moved to `between`. */
+void runner_begin_denials(sbr_job *job, unsigned int kernel, struct runner_refused *ret,
+                          struct denials *between);
+/* Adds what was refused to the cell since then to the result, whose limits, end and output are
+ * known, and the rest to `between`. */
+void runner_end_denials(sbr_job *job, const struct runner_refused *before, sbr_result *result,
+                        struct denials *between);
 /* Lets the peaks of memory and processes begin anew; false where the kernel cannot. */
 bool runner_reset_peaks(sbr_job *job);
 /* The program's directory /work or /tmp (O_PATH), and the user on the host that its files belong

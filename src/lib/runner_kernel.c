@@ -9,7 +9,6 @@
 #include "job/warm_blueprint.h"
 #include "lib/job_client.h"
 #include "lib/runner.h"
-#include "monitor/egress_report.h"
 #include "plan/filter_eval.h"
 #include "wire/control.h"
 
@@ -101,14 +100,6 @@ void runner_drain(sbr_job *job)
         return;
     capture_drain(&monitor->out);
     capture_drain(&monitor->err);
-}
-
-void runner_take_denials(sbr_job *job, struct denials *to)
-{
-    const struct monitor *monitor = job_client_running(job);
-
-    if (monitor && monitor->result)
-        denials_merge(to, &monitor->result->denials);
 }
 
 bool runner_reset_peaks(sbr_job *job)
@@ -215,15 +206,6 @@ int runner_allow(sbr_job *job, const struct host_rule *rule, sbr_error *err)
                        "%.200s",
                        reason, rule->text, rule->text);
     return egress_allow(&monitor->box->egress, rule, err);
-}
-
-uint32_t runner_refusals(sbr_job *job, uint32_t from, struct denials *to)
-{
-    const struct monitor *monitor = job_client_running(job);
-
-    return monitor && monitor->state != DONE
-               ? egress_report_refusals(&monitor->box->egress, from, to)
-               : from;
 }
 
 const struct network *runner_network(sbr_job *job)

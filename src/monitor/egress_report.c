@@ -17,25 +17,54 @@ static const char *const way_missing[N_EGRESS_WAYS] = {
 };
 
 /* The helper is ours, but its memory is shared: nothing in it is trusted. */
+static uint32_t count_of(const struct egress_page *page)
+{
+    return page->n_denials < DENIALS_MAX ? page->n_denials : DENIALS_MAX;
+}
+
+static void add_denial(const struct denial *shared, uint64_t before, struct denials *denials)
+{
+    struct denial one = *shared;
+
+    one.target[sizeof(one.target) - 1] = '\0';
+    one.rule[sizeof(one.rule) - 1] = '\0';
+    one.remedy[sizeof(one.remedy) - 1] = '\0';
+    if (one.kind >= N_DENIAL_KINDS || one.count <= before)
+        return;
+    one.count -= before;
+    denials_add(denials, &one);
+}
+
 static uint32_t read_denials(const struct egress_page *page, uint32_t from, struct denials *denials)
 {
-    uint32_t n = page->n_denials < DENIALS_MAX ? page->n_denials : DENIALS_MAX;
+    uint32_t n = count_of(page);
 
-    for (uint32_t i = from; i < n; i++) {
-        struct denial one = page->denials[i];
-
-        one.target[sizeof(one.target) - 1] = '\0';
-        one.rule[sizeof(one.rule) - 1] = '\0';
-        one.remedy[sizeof(one.remedy) - 1] = '\0';
-        if (one.kind < N_DENIAL_KINDS)
-            denials_add(denials, &one);
-    }
+    for (uint32_t i = from; i < n; i++)
+        add_denial(&page->denials[i], 0, denials);
     return n;
 }
 
 uint32_t egress_report_refusals(const struct egress *egress, uint32_t from, struct denials *to)
 {
     return egress->page ? read_denials(egress->page, from, to) : from;
+}
+
+uint64_t egress_report_count(const struct egress *egress, uint64_t counts[DENIALS_MAX])
+{
+    const struct egress_page *page = egress->page;
+
+    for (uint32_t i = 0; page && i < count_of(page); i++)
+        counts[i] = page->denials[i].count;
+    return page ? page->denials_dropped : 0;
+}
+
+void egress_report_since(const struct egress *egress, const uint64_t counts[DENIALS_MAX],
+                         struct denials *to)
+{
+    const struct egress_page *page = egress->page;
+
+    for (uint32_t i = 0; page && i < count_of(page); i++)
+        add_denial(&page->denials[i], counts[i], to);
 }
 
 void egress_report_read(const struct egress *egress, sbr_result *result)

@@ -197,6 +197,15 @@ static int watch_all(struct monitor *m, sbr_error *err)
                : stdin_pump_start(&m->stdin_pump, m->loop, err);
 }
 
+static struct denials *list_of(void *context, pid_t task)
+{
+    struct monitor *m = context;
+
+    return kernel_denials_is_own(&m->kernel_denials, m->box->report, task)
+               ? &m->result->denials
+               : &m->kernel_denials.others;
+}
+
 int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *plan,
                   const struct monitor_options *options, sbr_error *err)
 {
@@ -250,6 +259,7 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
                                                  .init = box->init.pid,
                                                  .denials = &m->result->denials,
                                                  .timer = TIMER_NOTIFY,
+                                                 .list_of = plan->kernel ? list_of : NULL,
                                                  .terminal_came = monitor_take_terminal,
                                                  .context = m,
                                                  .listener = -1,
@@ -312,6 +322,7 @@ void monitor_done(struct monitor *m)
         for (unsigned int timer = 0; timer <= TIMER_CPU; timer++)
             loop_set_timer(m->loop, timer, 0, NULL, NULL);
     }
+    denials_done(&m->kernel_denials.others);
     result_free(m->result);
     m->result = NULL;
 }

@@ -7,6 +7,7 @@
 #include "base/loop.h"
 #include "monitor/capture.h"
 #include "monitor/collect_reader.h"
+#include "monitor/kernel_denials.h"
 #include "monitor/program_tty.h"
 #include "monitor/seccomp_notify.h"
 #include "monitor/stdin_pump.h"
@@ -28,6 +29,7 @@ struct monitor {
     int terminal; /* the master side of the program's; -1: none, or not yet */
     void (*on_terminal)(void *context);
     struct seccomp_notify seccomp_notify;
+    struct kernel_denials kernel_denials;
     struct collect_reader *collect_reader; /* borrowed; NULL: nothing is collected */
     uint64_t progress;                     /* of init's collection, at the last check */
 

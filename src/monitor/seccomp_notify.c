@@ -85,8 +85,21 @@ static void note_refusal(struct seccomp_notify *n, const struct policy *refuses,
     note_call(n, refuses, &notif->data);
 }
 
+static void choose_list(struct seccomp_notify *n, pid_t task)
+{
+    if (n->list_of)
+        n->denials = n->list_of(n->context, task);
+}
+
+void seccomp_notify_forget(struct seccomp_notify *n)
+{
+    n->probe_by = NULL;
+    n->unserved_port = 0;
+}
+
 void seccomp_notify_blame(struct seccomp_notify *n)
 {
+    choose_list(n, 0);
     if (n->probe_by)
         note_call(n, n->probe_by, &n->probe);
     notify_unserved(n);
@@ -178,8 +191,10 @@ static void notifications_came(void *context, uint32_t events)
     }
     for (int i = 0; i < NOTIFY_PER_TURN && is_asked(n->listener); i++) {
         memset(&room, 0, sizeof(room)); /* the kernel demands zeros */
-        if (ioctl(n->listener, SECCOMP_IOCTL_NOTIF_RECV, &room.notif) == 0)
+        if (ioctl(n->listener, SECCOMP_IOCTL_NOTIF_RECV, &room.notif) == 0) {
+            choose_list(n, (pid_t)room.notif.pid);
             give_answer(n, room.notif.id, answer_to(n, &room.notif));
+        }
         n->answered++;
     }
     if (began_us)

@@ -39,7 +39,10 @@ struct seccomp_notify {
     struct loop_watch listener_watch, control_watch;
     const struct plan *plan;
     pid_t init;
-    struct denials *denials; /* borrowed */
+    struct denials
+        *denials; /* borrowed; of the process that asks, where `list_of` tells them apart */
+    /* In a session: where to note what this task was refused; 0: the kernel whose cell runs. */
+    struct denials *(*list_of)(void *context, pid_t task);
     /* The program's terminal came before the listener; takes over the file descriptor. */
     void (*terminal_came)(void *context, int master);
     void *context;
@@ -77,6 +80,8 @@ int seccomp_notify_start(struct seccomp_notify *n, struct sandbox *box, sbr_erro
 void seccomp_notify_finish(struct seccomp_notify *n);
 /* The program failed: also notes the refusal that may be the cause. */
 void seccomp_notify_blame(struct seccomp_notify *n);
+/* A new cell begins: what may have been the cause of an earlier failure is not of a later one. */
+void seccomp_notify_forget(struct seccomp_notify *n);
 
 /* connect, sendto and sendmmsg without a network (notify_network.c). */
 struct notify_answer notify_network(struct seccomp_notify *n, const struct seccomp_notif *notif);

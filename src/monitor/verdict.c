@@ -58,9 +58,8 @@ static void note_limit(sbr_result *result, enum sbr_limit which, enum stage stag
     denials_add(&result->denials, &one);
 }
 
-/* Notes what limits refused, whether the program failed because of it or not.  Time and output are
- * not refusals: their limits end the run, and that is the verdict. */
-static void note_limits(const struct observation *seen, sbr_result *result)
+/* Time and output are not refusals: their limits end the run, and that is the verdict. */
+void verdict_note_limits(const struct observation *seen, sbr_result *result)
 {
     bool memory = seen->oom_kills || seen->stop == STOP_MEMORY;
     bool disk = seen->disk_full || seen->stop == STOP_DISK || result->signal == SIGXFSZ;
@@ -99,5 +98,5 @@ void verdict_decide(const struct observation *seen, sbr_result *result)
     if (!seen->reported && result->verdict != SBR_INTERNAL_ERROR)
         result->signal = SIGKILL; /* it ended with everything else inside */
     ending_explain(result, seen->stage, seen->inodes_full);
-    note_limits(seen, result);
+    verdict_note_limits(seen, result);
 }

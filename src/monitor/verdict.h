@@ -34,5 +34,7 @@ struct observation {
 /* Fills verdict, exit_code, signal and explanation of the result, and adds the refusals behind
  * limits; result->limits must be set. */
 void verdict_decide(const struct observation *seen, sbr_result *result);
+/* Adds those refusals alone, whether the program failed because of them or not. */
+void verdict_note_limits(const struct observation *seen, sbr_result *result);
 
 #endif

@@ -18,11 +18,8 @@
 
 static void begin_figures(struct session *s, struct cell *cell)
 {
-    struct denials before = { 0 };
-
     runner_drain(s->job); /* what came before is not the cell's */
-    runner_take_denials(s->job, &before);
-    denials_done(&before);
+    runner_begin_denials(s->job, cell->kernel->index, &cell->refused, &s->background_denials);
     cell->peak_is_own = runner_reset_peaks(s->job);
     cell->before.struct_size = sizeof(cell->before);
     (void)sbr_job_metrics(s->job, &cell->before);
@@ -382,6 +379,19 @@ static void name_stop(const struct cell *cell, struct cell_end *end)
     end->signal = 0;
 }
 
+/* The end of the run has what its last cell was refused; the way out has what all were. */
+static void take_last_denials(struct cell *cell, const sbr_result *result)
+{
+    bool outside = network_goes_outside(result->network.mode);
+
+    for (size_t i = 0; i < result->denials.n; i++) {
+        const struct denial *one = &result->denials.items[i];
+
+        if (!outside || (one->kind != DENIAL_CONNECT && one->kind != DENIAL_NAME))
+            denials_add(&cell->denials, one);
+    }
+}
+
 void cell_lost(struct session *s, const sbr_result *result)
 {
     struct cell_end end = { .verdict = result ? result->verdict : SBR_CANCELLED,
@@ -393,6 +403,8 @@ void cell_lost(struct session *s, const sbr_result *result)
     if (!s->cell)
         return;
     name_stop(s->cell, &end);
+    if (result)
+        take_last_denials(s->cell, result);
     finish(s, &end);
 }
 

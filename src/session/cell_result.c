@@ -85,7 +85,6 @@ static void fill(struct session *s, struct cell *cell, const struct cell_end *en
         for (size_t i = 0; i < s->granted.n_rules; i++)
             if (network_add_rule(&result->network, &s->granted.rules[i], &ignored) < 0)
                 break;
-        runner_take_denials(s->job, &cell->denials);
     }
     name_version(cell->kernel, result);
     result->limits = s->limits;
@@ -102,6 +101,8 @@ static void fill(struct session *s, struct cell *cell, const struct cell_end *en
     result->out.truncated = result->out.len + result->out.tail_len < cell->out_bytes;
     result->err.truncated = result->err.len + result->err.tail_len < cell->err_bytes;
     denials_merge(&result->denials, &cell->denials);
+    if (s->job)
+        runner_end_denials(s->job, &cell->refused, result, &s->background_denials);
     fill_usage(s, cell, result);
     explain(s, cell, result);
     result_complete(result);

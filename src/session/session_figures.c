@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scope.h"
 #include "session/supervisor.h"
 
 static json_t *background_of(struct session *s, size_t which)
@@ -21,21 +22,46 @@ static json_t *background_of(struct session *s, size_t which)
     return text;
 }
 
+/* What was refused between cells, and to other kernels than that of the cell. */
+static void add_denials(const struct session *s, json_t *figures)
+{
+    scoped_free char *text = NULL;
+    struct jsonw j;
+    json_t *all;
+
+    jsonw_init(&j, false);
+    jsonw_open(&j, NULL, '{');
+    denials_put_json(&j, &s->background_denials);
+    jsonw_close(&j, '}');
+    text = jsonw_take(&j);
+    all = text ? json_loads(text, 0, NULL) : NULL;
+    if (all) {
+        json_object_set(figures, "background_denials", json_object_get(all, "denials"));
+        json_object_set(figures, "background_denials_dropped",
+                        json_object_get(all, "denials_dropped"));
+    }
+    json_decref(all);
+}
+
 json_t *session_figures_used(struct session *s)
 {
     sbr_metrics now = { .struct_size = sizeof(now) };
+    json_t *figures;
 
     (void)sbr_job_metrics(s->job, &now);
-    return json_pack("{s:s, s:I, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "id",
-                     s->dir.id, "cells", (json_int_t)s->cells, "wall_ms",
-                     (double)now.wall_us / 1000, "cpu_user_ms", (double)now.cpu_user_us / 1000,
-                     "cpu_system_ms", (double)now.cpu_system_us / 1000, "memory_bytes",
-                     (json_int_t)now.memory_bytes, "processes", (json_int_t)now.processes,
-                     "io_read_bytes", (json_int_t)now.io_read_bytes, "io_write_bytes",
-                     (json_int_t)now.io_write_bytes, "background_stdout_bytes",
-                     (json_int_t)s->background_bytes[0], "background_stderr_bytes",
-                     (json_int_t)s->background_bytes[1], "background_stdout", background_of(s, 0),
-                     "background_stderr", background_of(s, 1));
+    runner_background_denials(s->job, s->cell != NULL, &s->background_denials);
+    figures = json_pack("{s:s, s:I, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "id",
+                        s->dir.id, "cells", (json_int_t)s->cells, "wall_ms",
+                        (double)now.wall_us / 1000, "cpu_user_ms", (double)now.cpu_user_us / 1000,
+                        "cpu_system_ms", (double)now.cpu_system_us / 1000, "memory_bytes",
+                        (json_int_t)now.memory_bytes, "processes", (json_int_t)now.processes,
+                        "io_read_bytes", (json_int_t)now.io_read_bytes, "io_write_bytes",
+                        (json_int_t)now.io_write_bytes, "background_stdout_bytes",
+                        (json_int_t)s->background_bytes[0], "background_stderr_bytes",
+                        (json_int_t)s->background_bytes[1], "background_stdout",
+                        background_of(s, 0), "background_stderr", background_of(s, 1));
+    add_denials(s, figures);
+    return figures;
 }
 
 static bool is_of_a_cell(size_t limit)

@@ -108,7 +108,8 @@ struct cell {
     json_t *display;
     size_t display_bytes;
     uint64_t display_dropped;
-    struct denials denials;
+    struct runner_refused refused; /* before it */
+    struct denials denials;        /* of a run that has ended */
     sbr_metrics before;
     bool peak_is_own; /* the peak of memory began anew with the cell */
     uint64_t started_us, started_at_us;
@@ -194,6 +195,7 @@ struct session {
     uint64_t asked;                 /* its number */
     struct head_tail background[2]; /* output between cells */
     uint64_t background_bytes[2];
+    struct denials background_denials; /* between cells, and of other kernels */
     uint64_t created_at_us, used_us, started_us, startup_us;
 };
 

@@ -133,6 +133,8 @@ struct init_report {
     struct {
         _Atomic uint64_t memory_bytes, cpu_us, processes;
     } now; /* at the last sample; only when supervised: processes is not 0 */
+    /* Of a session: the pid inside of each kernel, which leads a session of processes; 0: none. */
+    _Atomic uint32_t kernels[1 + INIT_KERNELS];
     sbr_error error;
     struct step_time steps[REPORT_MAX_STEPS];
 };
