@@ -46,8 +46,8 @@ static int lock(const char *path)
 
 static bool has_key(int fd, const char *key)
 {
-    char found[SHA256_HEX_SIZE] = "";
-    ssize_t n = fd_read_small(fd, KEY_FILE, found, sizeof(found) - 1);
+    char found[SHA256_HEX_SIZE + 1];
+    ssize_t n = fd_read_small(fd, KEY_FILE, found, sizeof(found));
 
     return n == SHA256_HEX_SIZE - 1 && !memcmp(found, key, (size_t)n);
 }
