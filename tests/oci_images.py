@@ -1,6 +1,8 @@
 """OCI image layouts for tests: layers as lists of archive members, honest or hostile."""
+import functools
 import gzip
 import hashlib
+import http.server
 import io
 import json
 import os
@@ -9,6 +11,7 @@ import platform
 import subprocess
 import sys
 import tarfile
+import threading
 
 from waiting import wait_until
 
@@ -109,6 +112,10 @@ class Layout:
         (self.folder / "index.json").write_text(json.dumps({"schemaVersion": 2, "manifests": self.manifests}))
         return f"oci:{self.folder}:{tag}"
 
+    def read_manifest(self, tag):
+        entry = next(one for one in self.manifests if one["annotations"]["org.opencontainers.image.ref.name"] == tag)
+        return json.loads((self.folder / "blobs/sha256" / entry["digest"].partition(":")[2]).read_text())
+
 
 class Registry:
     """A registry on loopback that stands for the usual one: without TLS, or with a login and TLS of its own."""
@@ -156,3 +163,75 @@ class Registry:
         login = ["--dest-creds", "app:secret"] if self.secure else []
         subprocess.run(["skopeo", "copy", "--quiet", "--insecure-policy", "--dest-tls-verify=false", *login, ref,
                         f"docker://{self.address}/library/{name}"], check=True)
+
+
+class SlowRegistry:
+    """A registry on loopback that serves a layout, and waits in the middle of the blobs it was told to hold."""
+
+    def __init__(self, layout):
+        self.layout, self.fetched, self.held = layout, [], {}
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_BlobHandler, self))
+        self.server.daemon_threads = True
+        self.address = f"127.0.0.1:{self.server.server_port}"
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        for digest in list(self.held):
+            self.release(digest)
+        self.server.shutdown()
+        self.server.server_close()
+
+    def hold(self, digest):
+        """The pair (half of it was sent, it may go on)."""
+        self.held[digest] = (threading.Event(), threading.Event())
+        return self.held[digest][0]
+
+    def release(self, digest):
+        self.held.pop(digest)[1].set()
+
+
+class _BlobHandler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def __init__(self, registry, *words):
+        self.registry = registry
+        super().__init__(*words)
+
+    def log_message(self, *_):
+        pass
+
+    def _answer(self, data, kind, digest=""):
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        self.send_header("Docker-Content-Digest", digest)
+        self.end_headers()
+        return data
+
+    def do_GET(self):
+        folder, (*_, part, name) = self.registry.layout.folder, self.path.split("/")
+        if self.path == "/v2/":
+            self._answer(b"", "text/plain")
+            return
+        if part == "manifests":
+            entry = next(one for one in self.registry.layout.manifests
+                         if name in (one["digest"], one["annotations"]["org.opencontainers.image.ref.name"]))
+            name = entry["digest"]
+        data = (folder / "blobs/sha256" / name.partition(":")[2]).read_bytes()
+        kind = "application/vnd.oci.image.manifest.v1+json" if part == "manifests" else "application/octet-stream"
+        self._answer(data, kind, name)
+        if part == "blobs":
+            self.registry.fetched.append(name)
+        half, go_on = self.registry.held.get(name, (None, None))
+        try:
+            self.wfile.write(data[:len(data) // 2])
+            self.wfile.flush()
+            if half:
+                half.set()
+                go_on.wait()
+            self.wfile.write(data[len(data) // 2:])
+        except OSError:
+            self.close_connection = True  # the client was killed

@@ -54,7 +54,10 @@ build_directly() {
     if grep -Eq '^//go:(build|embed|debug)|^// \+build|^[[:space:]]*(import[[:space:]]*)?"C"' "$@"; then
         return
     fi
-    for tools in "${go%/bin/go}"/pkg/tool/*; do :; done
+    # Debian's /usr/bin/go is a link into the directory that has the tools.
+    root=$go
+    [ ! -L "$go" ] || root=$(readlink -f "$go")
+    for tools in "${root%/bin/go}"/pkg/tool/*; do :; done
     "$tools/compile" -p main -complete -dwarf=false -I "$PREPARED/std" -o "$scratch/main.a" "$@" || exit 1
     is_program || return
     [ "$mode" = check ] || "$tools/link" -s -w -L "$PREPARED/std" -o "$output" "$scratch/main.a" || exit 1

@@ -22,7 +22,7 @@ make_extension() {
     mkdir -p "$scratch/extension/META-INF/plexus"
     "$JAVA_HOME/bin/java" -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:SharedArchiveFile="$PREPARED/javac.jsa" \
         -Xshare:auto -Xlog:disable -m jdk.compiler/com.sun.tools.javac.Main -proc:none -nowarn \
-        -cp "$(printf '%s:' "$home"/lib/*.jar)" -d "$scratch/extension" "${0%/*}/MavenJars.java"
+        -cp "$(printf '%s:' "$home"/lib/*.jar)" -d "$scratch/extension" "${0%/*}/MavenJars.java" "${0%/*}/MavenTrust.java"
     cat > "$scratch/extension/META-INF/plexus/components.xml" << 'END'
 <component-set><components><component>
 <role>org.apache.maven.AbstractMavenLifecycleParticipant</role>
@@ -33,6 +33,18 @@ make_extension() {
 </requirement></requirements>
 </component></components></component-set>
 END
+}
+
+# Java reads no PEM.  Where the JDK's own store is not made of the certificates that are here (an
+# image without that store, or the host's certificates in an image), Maven gets one that is.
+trust_certificates() {
+    certificates=/etc/ssl/certs/ca-certificates.crt
+    store=$JAVA_HOME/lib/security/cacerts
+    if [ ! -f "$certificates" ] || { [ -f "$store" ] && [ ! "$certificates" -nt "$store" ]; }; then
+        return
+    fi
+    "$JAVA_HOME/bin/java" -cp "$scratch/extension" sandboxrun.MavenTrust "$certificates" "$scratch/trust"
+    MAVEN_OPTS="-Djavax.net.ssl.trustStore=$scratch/trust -Djavax.net.ssl.trustStorePassword=public $MAVEN_OPTS"
 }
 
 # FILE: a project in the current directory would write into the program's directory.  The goal is
@@ -69,6 +81,7 @@ MAVEN_OPTS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC ${MAVEN_OPTS-}"
 export MAVEN_OPTS
 mkdir -p "$scratch/words"
 make_extension
+trust_certificates
 if [ -f pom.xml ]; then
     copy_jars "$PWD/pom.xml"
 fi

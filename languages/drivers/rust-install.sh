@@ -43,6 +43,7 @@ for_one_file() {
     done
     quietly "$cargo" build -v --target-dir "$scratch/target"
     mkdir -p "$directory/lib" "$directory/native"
+    cp Cargo.lock "$directory" # the versions
     find "$scratch/target/debug/deps" \( -name '*.rlib' -o -name '*.so' \) -exec cp {} "$directory/lib" \;
     grep -- '--crate-name program ' "$scratch/messages" | tr ' ' '\n' | tr -d '`' > "$scratch/words"
     {

@@ -1,6 +1,7 @@
 /* image: file systems of other machines that programs run on. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/jsonw.h"
 #include "base/scope.h"
@@ -10,7 +11,9 @@
 #include "image/image_store.h"
 #include "lib/image_build.h"
 #include "lib/image_export.h"
+#include "lib/image_fetch_dir.h"
 #include "lib/image_pull.h"
+#include "lib/image_recipe.h"
 #include "lib/runner.h"
 
 struct image_options {
@@ -47,28 +50,61 @@ static void say_done(const struct options *o, const char *what, const char *name
     present_json(&j);
 }
 
+/* What a pull says: lines that stay, and on a terminal one below them that changes. */
+struct said {
+    const struct options *o;
+    bool live; /* the last line on the terminal is to be replaced */
+};
+
+static void clear(struct said *said)
+{
+    if (said->live)
+        fputs("\r\033[K", stderr);
+    said->live = false;
+}
+
 static void tell(void *context, const char *line)
 {
-    const struct options *o = context;
+    struct said *said = context;
 
-    if (!o->quiet && !o->json)
+    clear(said);
+    if (!said->o->quiet && !said->o->json)
         fprintf(stderr, "%s\n", line);
+}
+
+static void show(void *context, const char *line)
+{
+    struct said *said = context;
+
+    /* A line that the terminal wraps cannot be replaced. */
+    fprintf(stderr, "\r\033[K%.78s", line);
+    said->live = true;
+}
+
+static struct image_pull pull_of(const sbr_runtime *rt, struct said *said)
+{
+    bool live = !said->o->quiet && !said->o->json && isatty(STDERR_FILENO);
+
+    return (struct image_pull){
+        .rt = rt, .progress = tell, .live = live ? show : NULL, .context = said
+    };
 }
 
 static int pull_run(const struct options *o, sbr_error *err)
 {
     const struct image_options *own = o->own;
-    struct image_pull pull = { .plain_http = own->plain_http,
-                               .progress = tell,
-                               .context = (void *)o };
+    struct said said = { .o = o };
+    struct image_pull pull;
     char id[SHA256_HEX_SIZE];
     sbr_runtime *rt;
     int r;
 
     if (runner_open(RUNNER_ONCE, true, &rt, err) < 0)
         return err->code;
-    pull.rt = rt;
+    pull = pull_of(rt, &said);
+    pull.plain_http = own->plain_http;
     r = image_pull(&pull, o->positional[1], id, err);
+    clear(&said);
     sbr_runtime_close(rt);
     if (r == 0)
         say_done(o, "pulled", o->positional[1], id);
@@ -92,23 +128,46 @@ static int export_run(const struct options *o, sbr_error *err)
     return r;
 }
 
+static int build_one(const struct options *o, const sbr_runtime *rt, const char *file,
+                     sbr_error *err)
+{
+    const struct image_options *own = o->own;
+    struct said said = { .o = o };
+    struct image_build build = { .pull = pull_of(rt, &said), .file = file, .tag = own->tag };
+    char id[SHA256_HEX_SIZE], ref[300];
+    int r = image_build(&build, ref, id, err);
+
+    clear(&said);
+    if (r < 0)
+        return r;
+    say_done(o, "built", ref, id);
+    return 0;
+}
+
+static int build_all(const struct options *o, const sbr_runtime *rt, sbr_error *err)
+{
+    const char *name;
+
+    for (size_t i = 0; (name = image_recipe_name(i)); i++)
+        if (build_one(o, rt, name, err) < 0)
+            return err->code;
+    return 0;
+}
+
 static int build_run(const struct options *o, sbr_error *err)
 {
     const struct image_options *own = o->own;
-    struct image_build build = { .pull = { .progress = tell, .context = (void *)o },
-                                 .file = o->positional[1],
-                                 .tag = own->tag };
-    char id[SHA256_HEX_SIZE], ref[300];
+    bool all = !strcmp(o->positional[1], "all");
     sbr_runtime *rt;
     int r;
 
+    if (all && own->tag)
+        return err_set(err, SBR_E_INVALID, "build",
+                       "--tag names one image, and 'all' builds several; leave one of them out");
     if (runner_open(RUNNER_ONCE, true, &rt, err) < 0)
         return err->code;
-    build.pull.rt = rt;
-    r = image_build(&build, ref, id, err);
+    r = all ? build_all(o, rt, err) : build_one(o, rt, o->positional[1], err);
     sbr_runtime_close(rt);
-    if (r == 0)
-        say_done(o, "built", ref, id);
     return r;
 }
 
@@ -248,6 +307,7 @@ static int prune_run(const struct options *o, sbr_error *err)
     unsigned int removed;
     char count[40];
 
+    image_fetch_dir_sweep();
     if (image_store_prune(&removed, err) < 0)
         return err->code;
     amount_of(removed, "tree", "trees", count, sizeof(count));
@@ -262,7 +322,7 @@ static const struct action actions[] = {
     { "rm", rm_run, 1, 1, " REF" },
     { "prune", prune_run, 0, 0, "" },
     { "export", export_run, 2, 2, " REF TARGET" },
-    { "build", build_run, 1, 1, " NAME|FILE" },
+    { "build", build_run, 1, 1, " NAME|all|FILE" },
     { "outdated", outdated_run, 1, 2, " REF [FILE]" },
     { 0 },
 };
@@ -278,7 +338,7 @@ static int image_run(struct options *o)
 
 const struct command cmd_image = {
     .name = "image",
-    .usage = "[list | pull REF | show REF | rm REF | prune | export REF TARGET | build NAME|FILE | "
+    .usage = "[list | pull REF | show REF | rm REF | prune | export REF TARGET | build NAME|all|FILE | "
              "outdated REF [FILE]]",
     .help = "bring in, show and remove images, whose files programs see (--image)",
     .examples =

@@ -19,6 +19,22 @@
 
 #define DIRECTORY "docker"
 #define RECORD_MAX 400
+#define STAT_FIELD 22 /* of /proc/PID/stat: when the process started, in ticks since the boot */
+
+/* 0: there is no such process. */
+static unsigned long long start_of(pid_t pid)
+{
+    char path[40], text[1024], *at;
+    ssize_t n;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    n = fd_read_small(AT_FDCWD, path, text, sizeof(text) - 1);
+    text[n > 0 ? n : 0] = '\0';
+    at = strrchr(text, ')'); /* the end of the second field, which may hold anything */
+    for (int field = 2; at && field < STAT_FIELD; field++)
+        at = strchr(at + 1, ' ');
+    return at ? strtoull(at, NULL, 10) : 0;
+}
 
 /* The lock is inherited by what this process executes, and ends with it. */
 int docker_names_take(const char *name, const char *image, sbr_error *err)
@@ -34,7 +50,7 @@ int docker_names_take(const char *name, const char *image, sbr_error *err)
     if (r == LOCK_FILE_BUSY)
         return err_set(err, SBR_E_BUSY, "docker",
                        "a run has the name '%s' already; `docker ps` lists them", name);
-    n = snprintf(record, sizeof(record), "%d %llu %.199s", (int)getpid(),
+    n = snprintf(record, sizeof(record), "%d %llu %llu %.199s", (int)getpid(), start_of(getpid()),
                  (unsigned long long)(clock_read_us(CLOCK_REALTIME) / 1000000), image);
     if (r < 0 || ftruncate(fd, 0) < 0 || fd_write_all(fd, record, (size_t)n) < 0 ||
         fcntl(fd, F_SETFD, 0) < 0)
@@ -42,13 +58,14 @@ int docker_names_take(const char *name, const char *image, sbr_error *err)
     return 0;
 }
 
-/* PID STARTED IMAGE. */
+/* PID START STARTED IMAGE. */
 static bool parse_record(char *text, struct docker_named *ret)
 {
     char *image;
     long pid = strtol(text, &text, 10);
 
     ret->pid = (pid_t)pid;
+    ret->start = strtoull(text, &text, 10);
     ret->started = strtoull(text, &image, 10);
     if (pid <= 0 || pid > INT_MAX || image == text || *image != ' ')
         return false;
@@ -100,21 +117,27 @@ int docker_names_list(void (*each)(void *context, const struct docker_named *one
     return r < 0 ? r : 0;
 }
 
-/* The pidfd is opened while the lock is held: it belongs to the process that wrote the record. */
+/* The process that took the name; -1: it is gone.  What it started may hold its lock for longer,
+ * and its number may mean another process by now: that one started at another time.  The time is
+ * read after the pidfd was opened, so it is that of the pidfd's process. */
+static int open_process(const struct docker_named *one)
+{
+    scoped_fd int pidfd = (int)syscall(SYS_pidfd_open, one->pid, 0);
+
+    return pidfd >= 0 && one->start && start_of(one->pid) == one->start ? take_fd(pidfd) : -1;
+}
+
 int docker_names_signal(const char *name, int number, sbr_error *err)
 {
-    struct docker_named one, again;
+    struct docker_named one;
     struct state_dir dir;
     scoped_fd int pidfd = -1;
     int r = strchr(name, '/') ? 0 : state_open(DIRECTORY, false, &dir, err);
 
     if (r < 0)
         return r;
-    if (r > 0 && read_record(dir.fd, name, &one)) {
-        pidfd = (int)syscall(SYS_pidfd_open, one.pid, 0);
-        if (pidfd >= 0 && (!read_record(dir.fd, name, &again) || again.pid != one.pid))
-            scope_close_fd(&pidfd), pidfd = -1;
-    }
+    if (r > 0 && read_record(dir.fd, name, &one))
+        pidfd = open_process(&one);
     if (r > 0)
         state_close(&dir);
     if (pidfd < 0 || syscall(SYS_pidfd_send_signal, pidfd, number, NULL, 0) < 0)

@@ -13,7 +13,8 @@
 struct docker_named {
     const char *name;
     pid_t pid;
-    uint64_t started; /* seconds since 1970 */
+    unsigned long long start; /* of the process, in ticks since the boot */
+    uint64_t started;         /* seconds since 1970 */
     char image[DOCKER_TEXT_SIZE];
 };
 
@@ -22,7 +23,7 @@ int docker_names_take(const char *name, const char *image, sbr_error *err) must_
 /* Each run that lives; removes the files of those that ended. */
 int docker_names_list(void (*each)(void *context, const struct docker_named *one), void *context,
                       sbr_error *err) must_check;
-/* Sends a signal to a run by its name. */
+/* Sends a signal to a run by its name, never to a process that has its number by now. */
 int docker_names_signal(const char *name, int number, sbr_error *err) must_check;
 
 #endif

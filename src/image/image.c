@@ -190,6 +190,22 @@ int image_place(const struct image *image, const struct language *language, cons
     return 0;
 }
 
+bool image_packages_of(const struct image *image, const char *language, char *ret, size_t size)
+{
+    char path[sizeof(IMAGE_PACKAGES) + NAME_MAX], real[PATH_MAX];
+    struct stat st;
+    int n;
+
+    if (!image->id[0])
+        return false;
+    snprintf(path, sizeof(path), IMAGE_PACKAGES "/%.200s", language);
+    if (!tool_root_stat(&image->root, path, &st) || !S_ISDIR(st.st_mode) ||
+        !tool_root_resolve(&image->root, path, real))
+        return false;
+    n = snprintf(ret, size, "%s%s", image->top, real);
+    return n > 0 && (size_t)n < size;
+}
+
 static int open_directory(struct image *image, const char *path, sbr_error *err)
 {
     scoped_free char *real = realpath(path, NULL);

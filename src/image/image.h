@@ -8,6 +8,8 @@
 
 #define IMAGE_MAX_NAMES 64
 #define IMAGE_PATH_SIZE 1200
+/* Where an image that we built has packages of languages: a directory for each. */
+#define IMAGE_PACKAGES "/usr/lib/sandbox-run/packages"
 
 struct image_tree {
     char *source; /* on the host */
@@ -46,6 +48,9 @@ bool image_user_find(const struct image *image, struct plan_image_user *ret);
 bool image_user_look_up(const struct image *image, const char *user, struct plan_image_user *ret);
 /* Finds out whether programs of the image can take our shared objects, if the language has some. */
 void image_look_for_libc(struct image *image, const struct language *language);
+/* The directory on the host with the packages that the image brings for a language; false: it
+ * brings none.  Only an image of the store has some: nothing in it changes. */
+bool image_packages_of(const struct image *image, const char *language, char *ret, size_t size);
 /* One more user of it. */
 struct image *image_hold(struct image *image);
 void image_free(struct image *image); /* its last user frees it; NULL is fine */

@@ -14,6 +14,7 @@
 #include "base/lock_file.h"
 #include "base/record.h"
 #include "base/scope.h"
+#include "base/staging_dir.h"
 #include "base/tree_remove.h"
 #include "store/store_root.h"
 
@@ -214,10 +215,22 @@ static int read_config(int dir_fd, struct image *ret, sbr_error *err)
     return r;
 }
 
+int image_store_hold(const struct user_dir *root, const char *id, sbr_error *err)
+{
+    scoped_fd int fd = -1;
+    char path[KEY_PATH];
+
+    snprintf(path, sizeof(path), "root/%s", id);
+    fd = openat(root->fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || flock(fd, LOCK_SH) < 0)
+        return fail("hold one of", err);
+    return take_fd(fd);
+}
+
 int image_store_open(const char *ref, struct image *ret, sbr_error *err)
 {
     scoped_user_dir struct user_dir root = { .fd = -1 };
-    char id[SHA256_HEX_SIZE], path[KEY_PATH];
+    char id[SHA256_HEX_SIZE];
     struct image_ref parsed;
     int r;
 
@@ -232,12 +245,11 @@ int image_store_open(const char *ref, struct image *ret, sbr_error *err)
                        ref, ref);
     if (image_store_root(false, &root, err) < 0)
         return err->code;
-    snprintf(path, sizeof(path), "root/%s", id);
-    ret->hold_fd = openat(root.fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (ret->hold_fd < 0 || flock(ret->hold_fd, LOCK_SH) < 0)
-        return fail("hold one of", err);
+    ret->hold_fd = image_store_hold(&root, id, err);
+    if (ret->hold_fd < 0)
+        return err->code;
     memcpy(ret->id, id, sizeof(id));
-    if (snprintf(ret->top, sizeof(ret->top), "%.1000s/%s/tree", root.path, path) >=
+    if (snprintf(ret->top, sizeof(ret->top), "%.1000s/root/%s/tree", root.path, id) >=
         (int)sizeof(ret->top))
         return err_set(err, SBR_E_INVALID, "image", "the path of the cache is too long");
     return read_config(ret->hold_fd, ret, err);
@@ -344,6 +356,15 @@ static int prune_folder(int root_fd, const char *folder, const struct kept *kept
     return 0;
 }
 
+/* What killed processes were making. */
+static void sweep_staging(int root_fd)
+{
+    scoped_fd int fd = openat(root_fd, "staging", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd >= 0)
+        staging_dir_sweep(fd);
+}
+
 int image_store_prune(unsigned int *ret_removed, sbr_error *err)
 {
     scoped_user_dir struct user_dir root = { .fd = -1 };
@@ -353,6 +374,7 @@ int image_store_prune(unsigned int *ret_removed, sbr_error *err)
     *ret_removed = 0;
     if (r <= 0)
         return r;
+    sweep_staging(root.fd);
     r = image_store_list(keep_id, &kept, err) < 0 ? err_set_oom(err, "image") : 0;
     if (r == 0)
         r = prune_folder(root.fd, "root", &kept, ret_removed, err);

@@ -29,6 +29,9 @@ int image_store_root(bool make, struct user_dir *ret, sbr_error *err) must_check
 /* Fills id, top, env, command, workdir, user and hold_fd. */
 int image_store_open(const char *ref, struct image *ret, sbr_error *err) must_check;
 
+/* While the fd is open, no process removes the image; negative: an error. */
+int image_store_hold(const struct user_dir *root, const char *id, sbr_error *err) must_check;
+
 /* Which image a reference means.  1: known; 0: not. */
 int image_store_find(const struct image_ref *ref, char id[SHA256_HEX_SIZE], sbr_error *err)
     must_check;

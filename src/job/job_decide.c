@@ -43,6 +43,8 @@ static int decide_dependencies(sbr_job *job, sbr_error *err)
         return 0;
     }
     r = layer_key_dependencies(job, err);
+    if (r == 0)
+        job_layers_of_image(job);
     if (r <= 0)
         return r;
     found = job_layers_find(job, LAYER_DEPS, err);

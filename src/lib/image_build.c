@@ -1,115 +1,25 @@
 #include "lib/image_build.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/document.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "image/image.h"
 #include "lib/image_layout.h"
 #include "lib/image_making.h"
 #include "lib/image_mirrors.h"
+#include "lib/image_packages.h"
+#include "lib/image_recipe.h"
 #include "lib/tool_job.h"
 #include "toolchain/registries.h"
 
-#define WORDS_MAX 1000
 #define MEMORY ((uint64_t)6 << 30) /* lists and packages lie in memory while they are unpacked */
 #define DISK ((uint64_t)4 << 30)
 #define INODES 1000000
 
-#define EMBEDDED(name) extern const unsigned char name##_image_start[], name##_image_end[]
-EMBEDDED(build_script);
-EMBEDDED(build_python);
-
-#define SHIPPED(name)                                                                              \
-    {                                                                                              \
-#name, build_##name##_image_start, build_##name##_image_end                                \
-    }
-static const struct shipped {
-    const char *name;
-    const unsigned char *start, *end;
-} shipped[] = { SHIPPED(python) };
-
-/* The YAML file. */
-struct recipe {
-    char *about, *workdir, *user;
-    DOCUMENT_LIST(packages);
-    DOCUMENT_LIST(sources); /* lines for apt; none: the host's */
-    DOCUMENT_LIST(links);   /* "PATH TARGET" */
-    DOCUMENT_LIST(env);
-    DOCUMENT_LIST(command);
-};
-
-#define MAYBE (CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL)
-#define TEXT(field) CYAML_FIELD_STRING_PTR(#field, MAYBE, struct recipe, field, 1, 4096)
-#define LIST(field, flags, least)                                                                  \
-    CYAML_FIELD_SEQUENCE(#field, flags, struct recipe, field, &document_text, least, WORDS_MAX)
-
-static const cyaml_schema_field_t fields[] = {
-    TEXT(about),
-    TEXT(workdir),
-    TEXT(user),
-    LIST(packages, CYAML_FLAG_POINTER, 1),
-    LIST(sources, MAYBE, 0),
-    LIST(links, MAYBE, 0),
-    LIST(env, MAYBE, 0),
-    LIST(command, MAYBE, 0),
-    CYAML_FIELD_END,
-};
-
-static const cyaml_schema_value_t schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct recipe, fields),
-};
-
-/* A package, as in "python3" or "python3=3.11.*"; nothing that apt takes for an option. */
-static bool is_package(const char *text)
-{
-    bool begun = islower((unsigned char)text[0]) || isdigit((unsigned char)text[0]);
-
-    for (const char *at = text; begun && *at; at++)
-        begun = isalnum((unsigned char)*at) || strchr("+.:~=*_-", *at);
-    return begun;
-}
-
-static int check_recipe(const char *file, const struct recipe *recipe, sbr_error *err)
-{
-    for (unsigned int i = 0; i < recipe->packages_count; i++)
-        if (!is_package(recipe->packages[i]))
-            return err_set(err, SBR_E_INVALID, "build",
-                           "%.150s: '%.80s' is no package; as in python3 or python3=3.11.*", file,
-                           recipe->packages[i]);
-    for (unsigned int i = 0; i < recipe->links_count; i++)
-        if (recipe->links[i][0] == '/' || !strchr(recipe->links[i], ' ') ||
-            strchr(recipe->links[i], '\n') || strstr(recipe->links[i], ".."))
-            return err_set(err, SBR_E_INVALID, "build",
-                           "%.150s: '%.80s' is no link; as in 'usr/bin/awk mawk', below the root",
-                           file, recipe->links[i]);
-    return 0;
-}
-
-static int load_recipe(const char *file, struct recipe **ret, sbr_error *err)
-{
-    const struct shipped *found = NULL;
-    int r;
-
-    for (size_t i = 0; i < ARRAY_LEN(shipped); i++)
-        if (!strcmp(file, shipped[i].name))
-            found = &shipped[i];
-    if (!found && !strpbrk(file, "/."))
-        return err_set(err, SBR_E_NOT_FOUND, "build",
-                       "there is no image '%.100s' to build; python is known, and "
-                       "./FILE.yaml names a file of yours",
-                       file);
-    r = found ? document_load_text(file, (const char *)found->start,
-                                   (size_t)(found->end - found->start), &schema, (void **)ret, err)
-              : document_load(file, &schema, (void **)ret, err);
-    if (r == 0)
-        r = check_recipe(file, *ret, err);
-    return r;
-}
+extern const unsigned char build_script_image_start[], build_script_image_end[];
 
 /* One line for each item. */
 static int join(char **items, unsigned int n, struct buf *ret, sbr_error *err)
@@ -134,7 +44,7 @@ static int add_lines_of(sbr_request *req, const char *path, char **items, unsign
     return r;
 }
 
-static int make_request(const char *mode, const struct recipe *recipe, sbr_request **ret,
+static int make_request(const char *mode, const struct image_recipe *recipe, sbr_request **ret,
                         sbr_error *err)
 {
     const char *words[] = { "sh", "/work/build.sh", mode, NULL };
@@ -159,7 +69,7 @@ static int make_request(const char *mode, const struct recipe *recipe, sbr_reque
                                recipe ? recipe->sources_count : 0, err);
 }
 
-static int add_recipe(sbr_request *req, const struct recipe *recipe, sbr_error *err)
+static int add_recipe(sbr_request *req, const struct image_recipe *recipe, sbr_error *err)
 {
     for (unsigned int i = 0; i < recipe->packages_count; i++)
         if (request_add_arg(req, recipe->packages[i], err) < 0)
@@ -223,7 +133,7 @@ static int run(const sbr_runtime *rt, const sbr_request *req, bool writes, sbr_r
     return result_success(*ret) ? 0 : refuse(*ret, err);
 }
 
-static int fill_tree(const struct image_build *build, const struct recipe *recipe,
+static int fill_tree(const struct image_build *build, const struct image_recipe *recipe,
                      const struct image_making *making, sbr_error *err)
 {
     sbr_request *req = NULL;
@@ -246,9 +156,32 @@ static struct string_list list_of(char **items, unsigned int n)
     return (struct string_list){ .items = items, .n = n };
 }
 
-/* The tree becomes a layout of ours, which is then taken in as any other. */
-static int take_tree(const struct image_build *build, const struct recipe *recipe,
-                     const struct user_dir *root, const struct image_making *making, char id[65],
+/* One of the images on the way: of Debian's packages, then with those of the language. */
+struct made {
+    char id[SHA256_HEX_SIZE];
+    struct image_layer layer; /* the topmost */
+    int64_t newest;           /* time of a file in the first one; no later time is in any */
+};
+
+/* A layout of ours that has the image is taken in as any other. */
+static int take_layout(const struct image_build *build, const struct image_layout *layout,
+                       int dir_fd, struct made *ret, sbr_error *err)
+{
+    char digest[SHA256_HEX_SIZE];
+    struct image_manifest manifest;
+
+    if (image_layout_write(layout, dir_fd, digest, err) < 0 ||
+        image_manifest_read(dir_fd, "", &manifest, err) < 0)
+        return err->code;
+    ret->layer = manifest.layers[manifest.n_layers - 1];
+    ret->newest = layout->tree.newest;
+    image_manifest_done(&manifest);
+    return image_pull_layout(&build->pull, dir_fd, "", ret->id, err);
+}
+
+/* `below`: the image that the tree's files go on top of; NULL: none. */
+static int take_tree(const struct image_build *build, const struct image_recipe *recipe,
+                     const struct image_making *making, const struct made *below, struct made *ret,
                      sbr_error *err)
 {
     const struct image_config config = { .env = list_of(recipe->env, recipe->env_count),
@@ -257,35 +190,73 @@ static int take_tree(const struct image_build *build, const struct recipe *recip
                                          .user = recipe->user };
     struct image_layout layout = { .rt = build->pull.rt,
                                    .tree = { .path = making->tree, .fd = making->tree_fd },
+                                   .below = below ? &below->layer : NULL,
                                    .config = &config,
                                    .form = IMAGE_FORM_PLAIN };
-    char digest[SHA256_HEX_SIZE];
     struct image_making place;
-    int r = image_layout_newest(making->tree_fd, &layout.tree.newest, err);
+    int r = 0;
 
-    if (r < 0 || image_making_begin(root, &place, err) < 0)
+    if (below)
+        layout.tree.newest = below->newest;
+    else
+        r = image_layout_newest(making->tree_fd, &layout.tree.newest, err);
+    if (r < 0 || image_making_begin(making->root, &place, err) < 0)
         return err->code;
-    r = image_layout_write(&layout, place.tree_fd, digest, err);
-    if (r == 0)
-        r = image_pull_layout(&build->pull, place.tree_fd, "", id, err);
+    r = take_layout(build, &layout, place.tree_fd, ret, err);
     image_making_done(&place);
     return r;
 }
 
-static int make_image(const struct image_build *build, const struct recipe *recipe, char id[65],
-                      sbr_error *err)
+static int make_base(const struct image_build *build, const struct image_recipe *recipe,
+                     const struct user_dir *root, struct made *ret, sbr_error *err)
 {
-    scoped_user_dir struct user_dir root = { .fd = -1 };
     struct image_making making;
     int r;
 
-    if (image_store_root(true, &root, err) < 0 || image_making_begin(&root, &making, err) < 0)
+    if (image_making_begin(root, &making, err) < 0)
         return err->code;
     r = fill_tree(build, recipe, &making, err);
     if (r == 0)
-        r = take_tree(build, recipe, &root, &making, id, err);
+        r = take_tree(build, recipe, &making, NULL, ret, err);
     image_making_done(&making);
     return r;
+}
+
+static int add_packages(const struct image_build *build, const struct image_recipe *recipe,
+                        const struct user_dir *root, const struct made *base, struct made *ret,
+                        sbr_error *err)
+{
+    char top[IMAGE_PATH_SIZE];
+    struct image_packages packages = { .rt = build->pull.rt, .image = top, .recipe = recipe };
+    struct image_making making;
+    scoped_fd int held = image_store_hold(root, base->id, err);
+    int r;
+
+    if (held < 0)
+        return err->code;
+    snprintf(top, sizeof(top), "%.1000s/root/%s/tree", root->path, base->id);
+    if (image_making_begin(root, &making, err) < 0)
+        return err->code;
+    r = image_packages_fill(&packages, &making, err);
+    if (r == 0)
+        r = take_tree(build, recipe, &making, base, ret, err);
+    image_making_done(&making);
+    return r;
+}
+
+static int make_image(const struct image_build *build, const struct image_recipe *recipe,
+                      char id[65], sbr_error *err)
+{
+    scoped_user_dir struct user_dir root = { .fd = -1 };
+    struct made base, whole;
+
+    if (image_store_root(true, &root, err) < 0 || make_base(build, recipe, &root, &base, err) < 0)
+        return err->code;
+    whole = base;
+    if (recipe->language && add_packages(build, recipe, &root, &base, &whole, err) < 0)
+        return err->code;
+    memcpy(id, whole.id, sizeof(whole.id));
+    return 0;
 }
 
 /* "./dir/own.yaml" is localhost/own:latest. */
@@ -298,7 +269,7 @@ static void name_by_file(const char *file, char ref[300])
 
 int image_build(const struct image_build *build, char ref[300], char id[65], sbr_error *err)
 {
-    struct recipe *recipe = NULL;
+    struct image_recipe *recipe = NULL;
     struct image_ref parsed;
     int r;
 
@@ -310,12 +281,12 @@ int image_build(const struct image_build *build, char ref[300], char id[65], sbr
         return err->code;
     if (parsed.transport != IMAGE_REGISTRY)
         return err_set(err, SBR_E_INVALID, "build", "--tag takes a name, as in localhost/own:1");
-    r = load_recipe(build->file, &recipe, err);
+    r = image_recipe_load(build->file, &recipe, err);
     if (r == 0)
         r = make_image(build, recipe, id, err);
     if (r == 0)
         r = image_store_name(&parsed, id, err);
-    document_free(&schema, recipe);
+    image_recipe_free(recipe);
     return r;
 }
 
@@ -335,7 +306,7 @@ static int add_lines(const sbr_result *result, struct string_list *ret, sbr_erro
 int image_build_outdated(const sbr_runtime *rt, const char *ref, const char *file,
                          struct string_list *ret, sbr_error *err)
 {
-    struct recipe *recipe = NULL;
+    struct image_recipe *recipe = NULL;
     struct image *image;
     sbr_request *req = NULL;
     sbr_result *result = NULL;
@@ -344,7 +315,7 @@ int image_build_outdated(const sbr_runtime *rt, const char *ref, const char *fil
 
     if (image_open(ref, NULL, &image, err) < 0)
         return err->code;
-    r = file ? load_recipe(file, &recipe, err) : 0;
+    r = file ? image_recipe_load(file, &recipe, err) : 0;
     if (r == 0)
         r = tool_root_stat(&image->root, "/var/lib/dpkg/status", &st)
                 ? make_request("outdated", recipe, &req, err)
@@ -357,9 +328,11 @@ int image_build_outdated(const sbr_runtime *rt, const char *ref, const char *fil
         r = run(rt, req, false, &result, err);
     if (r == 0)
         r = add_lines(result, ret, err);
+    if (r == 0)
+        r = image_packages_outdated(rt, ref, ret, err);
     result_free(result);
     request_free(req);
-    document_free(&schema, recipe);
+    image_recipe_free(recipe);
     image_free(image);
     return r;
 }

@@ -13,12 +13,11 @@
 #include "base/listing.h"
 #include "base/scope.h"
 #include "base/text.h"
-#include "base/tree_remove.h"
+#include "base/walk.h"
 #include "lib/tool_job.h"
 
 #define SKOPEO_MEMORY ((uint64_t)1 << 30)
 #define SKOPEO_DISK ((uint64_t)64 << 30)
-#define PLACE "/var/tmp/sandbox-run-pull-XXXXXX"
 #define OUT "/out"
 #define CONF "conf/"
 #define CERTIFICATES CONF "certs"
@@ -229,16 +228,61 @@ static int refuse(const struct image_ref *ref, const sbr_result *result, sbr_err
                    said[0] ? said : result->explanation);
 }
 
-static int run_skopeo(const struct image_pull *pull, const struct image_ref *ref, const char *dir,
-                      sbr_error *err)
+/* What has been written until now: parts that are whole, and their bytes with those of the others. */
+struct fetched {
+    unsigned int parts;
+    uint64_t bytes;
+};
+
+static int count_part(void *context, const struct walk_entry *entry, sbr_error *err)
 {
-    struct tool_job tool = { .rt = pull->rt, .options = { .keep_output = true, .stdin_fd = -1 } };
+    struct fetched *fetched = context;
+
+    (void)err;
+    if (!S_ISREG(entry->st.st_mode))
+        return 0;
+    fetched->parts += !strncmp(entry->path, "blobs/", strlen("blobs/"));
+    fetched->bytes += (uint64_t)entry->st.st_size;
+    return 0;
+}
+
+struct watched {
+    const struct image_pull *pull;
+    const struct image_ref *ref;
+    int dir_fd;
+};
+
+/* skopeo renames files while this looks: what is gone by then is not counted, until the next look. */
+static void show_fetched(void *context)
+{
+    const struct watched *watched = context;
+    struct fetched fetched = { 0 };
+    const struct walk walk = { .visit = count_part,
+                               .context = &fetched,
+                               .stage = "image",
+                               .max_depth = 8,
+                               .max_path = 1024 };
+    sbr_error ignored;
+
+    (void)!walk_tree(watched->dir_fd, &walk, &ignored);
+    image_pull_show(watched->pull, "fetching %s: %u parts whole, %.1f MiB", watched->ref->name,
+                    fetched.parts, (double)fetched.bytes / (1 << 20));
+}
+
+static int run_skopeo(const struct image_pull *pull, const struct image_ref *ref,
+                      const struct image_fetch *fetch, sbr_error *err)
+{
+    struct watched watched = { .pull = pull, .ref = ref, .dir_fd = fetch->dir_fd };
+    struct tool_job tool = { .rt = pull->rt,
+                             .options = { .keep_output = true, .stdin_fd = -1 },
+                             .tick = pull->live ? show_fetched : NULL,
+                             .tick_context = &watched };
     sbr_request *req = NULL;
     sbr_result *result = NULL;
     int r = tool_job_check("skopeo", "images of registries and archives need", "image", err);
 
     if (r == 0)
-        r = skopeo_request(pull, ref, dir, &req, err);
+        r = skopeo_request(pull, ref, fetch->made.layout, &req, err);
     if (r == 0)
         r = tool_job_run(&tool, req, &result, err);
     if (r == 0 && result && !result_success(result))
@@ -251,27 +295,23 @@ static int run_skopeo(const struct image_pull *pull, const struct image_ref *ref
 int image_fetch_begin(const struct image_pull *pull, const struct image_ref *ref,
                       struct image_fetch *ret, sbr_error *err)
 {
+    bool made = ref->transport != IMAGE_OCI;
     const char *dir = ref->name;
 
-    *ret = (struct image_fetch){ .dir_fd = -1 };
-    if (ref->transport != IMAGE_OCI) {
-        snprintf(ret->made, sizeof(ret->made), PLACE);
-        if (!mkdtemp(ret->made)) {
-            ret->made[0] = '\0';
-            return err_set_errno(err, "image", "cannot make a directory in /var/tmp");
-        }
-        dir = ret->made;
-        if (run_skopeo(pull, ref, dir, err) < 0)
+    *ret = (struct image_fetch){ .dir_fd = -1, .made.lock_fd = -1 };
+    if (made) {
+        if (image_fetch_dir_open(ref, &ret->made, err) < 0)
             return err->code;
+        dir = ret->made.layout;
     }
     ret->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return ret->dir_fd < 0 ? err_set_errno(err, "image", "cannot read '%.200s'", dir) : 0;
+    if (ret->dir_fd < 0)
+        return err_set_errno(err, "image", "cannot read '%.200s'", dir);
+    return made ? run_skopeo(pull, ref, ret, err) : 0;
 }
 
 void image_fetch_done(struct image_fetch *fetch)
 {
     scope_close_fd(&fetch->dir_fd);
-    if (fetch->made[0])
-        (void)tree_remove(AT_FDCWD, fetch->made);
-    fetch->made[0] = '\0';
+    image_fetch_dir_done(&fetch->made);
 }

@@ -3,11 +3,12 @@
 #define LIB_IMAGE_FETCH_H
 
 #include "image/image_ref.h"
+#include "lib/image_fetch_dir.h"
 #include "lib/image_pull.h"
 
 struct image_fetch {
-    int dir_fd;    /* of the layout */
-    char made[64]; /* a directory of ours, removed at the end; empty: it is the host's own */
+    int dir_fd;                  /* of the layout */
+    struct image_fetch_dir made; /* where skopeo makes it, if it does */
 };
 
 int image_fetch_begin(const struct image_pull *pull, const struct image_ref *ref,

@@ -14,7 +14,6 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "base/walk.h"
-#include "image/image_manifest.h"
 
 #define MAX_DEPTH 200
 #define MAX_PATH 4096
@@ -148,17 +147,32 @@ static void put_program(struct jsonw *j, const struct image_config *config)
     jsonw_close(j, '}');
 }
 
+static void put_diff_ids(struct jsonw *j, const struct image_layer *below, const char *diff_id)
+{
+    const char *ids[] = { below ? below->diff_id : diff_id, diff_id };
+    char digest[SHA256_HEX_SIZE + 8];
+
+    jsonw_open(j, "rootfs", '{');
+    jsonw_open(j, "diff_ids", '[');
+    for (size_t i = 0; i < (below ? 2 : 1); i++) {
+        snprintf(digest, sizeof(digest), "sha256:%s", ids[i]);
+        jsonw_text(j, NULL, digest);
+    }
+    jsonw_close(j, ']');
+    jsonw_text(j, "type", "layers");
+    jsonw_close(j, '}');
+}
+
 static int write_config(const struct image_layout *layout, int dir_fd, const char *diff_id,
                         struct part *ret, sbr_error *err)
 {
-    char created[40], digest[SHA256_HEX_SIZE + 8], path[SHA256_HEX_SIZE + 8] = "";
+    char created[40], path[SHA256_HEX_SIZE + 8] = "";
     time_t seconds = (time_t)layout->tree.newest;
     struct jsonw j;
     struct tm tm;
 
     gmtime_r(&seconds, &tm);
     strftime(created, sizeof(created), "%Y-%m-%dT%H:%M:%SZ", &tm);
-    snprintf(digest, sizeof(digest), "sha256:%s", diff_id);
     if (layout->form == IMAGE_FORM_DOCKER)
         snprintf(path, sizeof(path), "config.json");
     jsonw_init(&j, false);
@@ -173,10 +187,7 @@ static int write_config(const struct image_layout *layout, int dir_fd, const cha
     jsonw_close(&j, '}');
     jsonw_close(&j, ']');
     jsonw_text(&j, "os", "linux");
-    jsonw_open(&j, "rootfs", '{');
-    jsonw_names(&j, "diff_ids", (const char *const[]){ digest }, 1);
-    jsonw_text(&j, "type", "layers");
-    jsonw_close(&j, '}');
+    put_diff_ids(&j, layout->below, diff_id);
     jsonw_close(&j, '}');
     return write_document(dir_fd, path, &j, ret, err);
 }
@@ -193,6 +204,13 @@ static void put_descriptor(struct jsonw *j, const char *key, const char *type,
     jsonw_number(j, "size", part->size);
 }
 
+static void put_layer(struct jsonw *j, const struct image_layout *layout, const struct part *layer)
+{
+    put_descriptor(j, NULL, layout->form == IMAGE_FORM_OCI ? TYPE_LAYER "+gzip" : TYPE_LAYER,
+                   layer);
+    jsonw_close(j, '}');
+}
+
 static int write_manifest(const struct image_layout *layout, int dir_fd, const struct part *config,
                           const struct part *layer, struct part *ret, sbr_error *err)
 {
@@ -205,9 +223,13 @@ static int write_manifest(const struct image_layout *layout, int dir_fd, const s
     put_descriptor(&j, "config", TYPE_CONFIG, config);
     jsonw_close(&j, '}');
     jsonw_open(&j, "layers", '[');
-    put_descriptor(&j, NULL, layout->form == IMAGE_FORM_OCI ? TYPE_LAYER "+gzip" : TYPE_LAYER,
-                   layer);
-    jsonw_close(&j, '}');
+    if (layout->below) {
+        struct part below = { .size = layout->below->size };
+
+        memcpy(below.digest, layout->below->digest, sizeof(below.digest));
+        put_layer(&j, layout, &below);
+    }
+    put_layer(&j, layout, layer);
     jsonw_close(&j, ']');
     jsonw_close(&j, '}');
     return write_document(dir_fd, "", &j, ret, err);

@@ -3,6 +3,7 @@
 #ifndef LIB_IMAGE_LAYOUT_H
 #define LIB_IMAGE_LAYOUT_H
 
+#include "image/image_manifest.h"
 #include "image/image_store.h"
 #include "lib/archive.h"
 
@@ -14,7 +15,9 @@ enum image_form {
 
 struct image_layout {
     const sbr_runtime *rt;
-    struct archive_tree tree; /* all files: an image is one layer */
+    struct archive_tree tree; /* all files, or those above `below` */
+    /* The layer under that one, which is in the store already; NULL: the image has but one. */
+    const struct image_layer *below;
     const struct image_config *config;
     const char *name; /* a tag, or the whole name for Docker; NULL: none */
     enum image_form form;

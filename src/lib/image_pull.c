@@ -40,6 +40,18 @@ static void tell(const struct image_pull *pull, const char *fmt, ...)
         pull->progress(pull->context, line);
 }
 
+void image_pull_show(const struct image_pull *pull, const char *fmt, ...)
+{
+    char line[300];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(line, sizeof(line), fmt, args);
+    va_end(args);
+    if (pull->live)
+        pull->live(pull->context, line);
+}
+
 static bool is_there(const struct user_dir *root, const char *folder, const char *id)
 {
     char path[SHA256_HEX_SIZE + 16];
@@ -89,10 +101,27 @@ static int unpack_in_memory(const struct image_pull *pull, const struct image_ma
     return archive_unpack(pull->rt, making->tree_fd, &source, NULL, err);
 }
 
-static int unpack_layer(const struct image_pull *pull, const struct image_making *making, int fd,
+/* Which layer is unpacked, for people. */
+struct turn {
+    const struct image_pull *pull;
+    size_t number, of;
+};
+
+static void show_unpacked(void *context, uint64_t done, uint64_t of)
+{
+    const struct turn *turn = context;
+
+    image_pull_show(turn->pull, "layer %zu of %zu: %.1f of %.1f MiB", turn->number, turn->of,
+                    (double)done / (1 << 20), (double)of / (1 << 20));
+}
+
+static int unpack_layer(const struct turn *turn, const struct image_making *making, int fd,
                         const struct image_layer *layer, sbr_error *err)
 {
+    const struct image_pull *pull = turn->pull;
     struct image_unpack unpack = { .rt = pull->rt,
+                                   .show = pull->live ? show_unpacked : NULL,
+                                   .context = (void *)turn,
                                    .fd = fd,
                                    .size = layer->size,
                                    .diff_id = layer->diff_id,
@@ -103,7 +132,7 @@ static int unpack_layer(const struct image_pull *pull, const struct image_making
     return r == SBR_E_UNSUPPORTED ? unpack_in_memory(pull, making, fd, layer, err) : r;
 }
 
-static int make_layer(const struct image_pull *pull, int layout_fd, const struct user_dir *root,
+static int make_layer(const struct turn *turn, int layout_fd, const struct user_dir *root,
                       const struct image_layer *layer, sbr_error *err)
 {
     scoped_fd int fd = -1;
@@ -113,7 +142,7 @@ static int make_layer(const struct image_pull *pull, int layout_fd, const struct
     if (image_making_begin(root, &making, err) < 0)
         return err->code;
     fd = image_manifest_blob(layout_fd, layer->digest, err);
-    r = fd < 0 ? err->code : unpack_layer(pull, &making, fd, layer, err);
+    r = fd < 0 ? err->code : unpack_layer(turn, &making, fd, layer, err);
     if (r == 0)
         r = image_making_place(&making, "layer", layer->diff_id, err);
     image_making_done(&making);
@@ -167,12 +196,13 @@ int image_pull_layout(const struct image_pull *pull, int layout_fd, const char *
         return err->code;
     for (size_t i = 0; r == 0 && i < manifest.n_layers; i++) {
         const struct image_layer *layer = &manifest.layers[i];
+        const struct turn turn = { .pull = pull, .number = i + 1, .of = manifest.n_layers };
 
         if (is_there(&root, "layer", layer->diff_id))
             continue;
         tell(pull, "layer %zu of %zu (%.1f MiB)", i + 1, manifest.n_layers,
              (double)layer->size / (1 << 20));
-        r = make_layer(pull, layout_fd, &root, layer, err);
+        r = make_layer(&turn, layout_fd, &root, layer, err);
     }
     if (r == 0)
         r = make_root(&root, &manifest, err);
@@ -183,7 +213,7 @@ int image_pull_layout(const struct image_pull *pull, int layout_fd, const char *
 
 int image_pull(const struct image_pull *pull, const char *ref, char id[65], sbr_error *err)
 {
-    struct image_fetch fetch = { .dir_fd = -1 };
+    struct image_fetch fetch;
     struct image_ref parsed;
     int r;
 

@@ -100,10 +100,21 @@ static int settle_all(int dir_fd, sbr_error *err)
     return walk_tree(dir_fd, &walk, err) < 0 ? archive_refuse(err) : 0;
 }
 
+/* The sandbox reads the same open file. */
+static void show_read(void *context)
+{
+    const struct image_unpack *unpack = context;
+    off_t at = lseek(unpack->fd, 0, SEEK_CUR);
+
+    unpack->show(unpack->context, at > 0 ? (uint64_t)at : 0, unpack->size);
+}
+
 int image_unpack(const struct image_unpack *unpack, sbr_error *err)
 {
     struct tool_job tool = { .rt = unpack->rt,
                              .options = { .keep_output = true, .stdin_fd = unpack->fd },
+                             .tick = unpack->show ? show_read : NULL,
+                             .tick_context = (void *)unpack,
                              .writes_own = true };
     sbr_request *req = NULL;
     sbr_result *result = NULL;

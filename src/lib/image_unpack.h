@@ -11,6 +11,9 @@ struct image_unpack {
     const char *diff_id; /* SHA-256 of the archive in it */
     const char *dir;     /* of ours, empty */
     int dir_fd;
+    /* Called now and then with the bytes of the packed layer that were read; may be NULL. */
+    void (*show)(void *context, uint64_t done, uint64_t of);
+    void *context;
 };
 
 /* Files keep their times and "executable", and all may read them.  A layer that differs from its

@@ -1,10 +1,13 @@
 #include "lib/tool_job.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#define TICK_MS 100
 #define MAX_SAID ((uint64_t)4 << 20) /* bytes of its messages */
 
 int tool_job_check(const char *name, const char *what, const char *stage, sbr_error *err)
@@ -53,6 +56,28 @@ int tool_job_add_volume(sbr_request *req, const char *source, const char *target
     return grown->source && grown->target ? 0 : err_set_oom(err, "volumes");
 }
 
+/* Turns until the end, as job_finish does, and calls `tick` meanwhile. */
+static int watch(const struct tool_job *tool, sbr_job *job, sbr_error *err)
+{
+    struct pollfd ready = { .fd = loop_fd(&job->loop), .events = POLLIN };
+    uint64_t shown_us = 0;
+    int r = JOB_GOES_ON;
+
+    while (r == JOB_GOES_ON) {
+        uint64_t now_us = clock_now_us();
+
+        if (now_us - shown_us >= TICK_MS * 1000) {
+            tool->tick(tool->tick_context);
+            shown_us = now_us;
+        }
+        if (poll(&ready, 1, TICK_MS) >= 0 || errno == EINTR)
+            r = job_turn(job, false, err);
+        else
+            r = err_set_errno(err, "monitor", "cannot wait for events");
+    }
+    return r < 0 ? r : 0;
+}
+
 int tool_job_run(const struct tool_job *tool, const sbr_request *req, sbr_result **ret,
                  sbr_error *err)
 {
@@ -67,6 +92,8 @@ int tool_job_run(const struct tool_job *tool, const sbr_request *req, sbr_result
     r = job_resolve(job, err);
     if (r == 0)
         r = job_begin(job, err);
+    if (r == 0 && tool->tick)
+        r = watch(tool, job, err);
     if (r == 0)
         r = job_finish(job, ret, err);
     job_free(job);

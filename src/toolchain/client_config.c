@@ -24,6 +24,9 @@ static const char *const common_env[] = {
     "HTTPS_PROXY", "NO_PROXY",    "ALL_PROXY", "SSL_CERT_DIR", "SSL_CERT_FILE",
 };
 
+/* Files that every client may need: the host's certificates hold for the host's registries. */
+static const char *const common_files[] = { "/etc/ssl/certs/ca-certificates.crt" };
+
 static int words_add(struct words *words, const char *text, sbr_error *err)
 {
     const char **grown = realloc(words->at, (words->n + 1) * sizeof(*grown));
@@ -154,6 +157,9 @@ static int gather(const struct stage_def *def, const char *home, struct stage_co
 {
     for (size_t i = 0; i < ARRAY_LEN(common_env); i++)
         if (add_env(ret, common_env[i], home, needs, err) < 0)
+            return err->code;
+    for (size_t i = 0; i < ARRAY_LEN(common_files); i++)
+        if (!is_shown(needs, common_files[i]) && add_pattern(ret, common_files[i], home, err) < 0)
             return err->code;
     for (unsigned int i = 0; i < def->config_env.n; i++)
         if (add_env(ret, def->config_env.at[i], home, needs, err) < 0)

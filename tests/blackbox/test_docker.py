@@ -1,5 +1,7 @@
 """`sandbox-run docker`: Docker's own words, and a link with that name."""
+import fcntl
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -86,6 +88,27 @@ def test_a_named_run_is_listed_and_killed(image):
         assert process.wait(support.DEADLINE) == -signal.SIGKILL
     assert wait_until(lambda: "web" not in docker(image, "ps")[1])
     assert "no run has the name 'web'" in docker(image, "kill", "web")[2]
+
+
+def test_a_number_that_another_process_has_by_now_is_not_signalled(image):
+    """The record of a run whose lock a process of its own still holds."""
+    _, env = image
+    folder = pathlib.Path(env["SANDBOX_RUN_STATE"]) / "docker"
+    folder.mkdir(parents=True, exist_ok=True)
+    with subprocess.Popen(["sleep", "600"]) as other, open(folder / "gone", "w", encoding="ascii") as record:
+        fcntl.flock(record, fcntl.LOCK_EX)
+        start = int(pathlib.Path(f"/proc/{other.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[19])
+        try:
+            for number, status in ((start - 1, 127), (0, 127), (start, 0)):
+                record.seek(0)
+                record.write(f"{other.pid} {number} 1 app:1\n")
+                record.truncate()
+                record.flush()
+                assert docker(image, "kill", "gone")[0] == status, number
+                assert status == 0 or other.poll() is None
+            assert other.wait(support.DEADLINE) == -signal.SIGKILL
+        finally:
+            other.kill()
 
 
 def test_a_link_named_docker_is_the_command(image, tmp_path):

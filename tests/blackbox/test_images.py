@@ -279,6 +279,7 @@ def own_registry(folder):
         yield running
 
 
+@pytest.mark.group("pulls")  # it looks at a directory of all pulls
 def test_an_image_comes_from_a_registry_under_its_usual_name(root, base, registry, folder):
     images = Images(folder, root)
     ref = images.layout.add([base], Env=["PATH=/bin"])
