@@ -184,9 +184,12 @@ static int link_dependencies(struct plan *plan, const struct plan_input *in, sbr
 const struct words *stage_command_of(const struct plan_input *in)
 {
     const struct stage_def *def = stage_def(in->language, in->stage);
+    static const struct words none;
 
     if (def)
         return &def->run;
+    if (in->language->is_tools && !in->layers[LAYER_DEPS] && !in->layers[LAYER_PREPARED])
+        return &none;
     return in->request->kernel ? &in->language->session.run : &in->language->run;
 }
 
