@@ -389,6 +389,22 @@ typedef struct sbr_build {
 int sbr_build_run(sbr_runtime *rt, sbr_request *req, const sbr_build *how, char **ret,
                   sbr_error *err);
 
+/* How the tests of a project run (docs/batch.md).  The caller sets struct_size. */
+typedef struct sbr_test {
+    size_t struct_size;
+    const char *runner;   /* "pytest", "cargo", ...; NULL: by the files of the project */
+    unsigned int repeat;  /* runs, up to 1000; cases that fail in some of them are flaky; 0: one */
+    int coverage;         /* not 0: how much of the code ran, where the runner says it */
+    int stop_fd;          /* readable: the run is cancelled; 0: none */
+    int installs_nothing; /* not 0: a runner that the machine lacks is not installed as a package */
+} sbr_test;
+/* Runs the tests of the request's project (sbr_request_set_project), or of its files, in a sandbox.
+ * The request's arguments go to the runner, and the request is completed: language, command, and
+ * limits for tests where none are given.  *ret becomes JSON, the result of the last run with the
+ * runner and its cases; the caller frees it.  SBR_E_NOT_FOUND: there is no sign of tests. */
+int sbr_test_run(sbr_runtime *rt, sbr_request *req, const sbr_test *how, char **ret,
+                 sbr_error *err);
+
 /* Golden cases: commands with what is expected of them (docs/build.md).  The caller sets
  * struct_size. */
 typedef struct sbr_golden {

@@ -1,16 +1,18 @@
 #!/usr/bin/python3
 """Projects of the registries with their own tests, and small ones with real runners: each case is one of `test`.
 
-Usage: real_suites.py [python|npm|go|rust|mocha|jest|vitest]...     needs the registries; without a name, those that are equal
+Usage: real_suites.py [python|npm|go|rust|java|mocha|jest|vitest]...     needs the registries; without a name, all
 """
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
 import xml.etree.ElementTree as tree
+import zipfile
 
 import support
 
@@ -66,13 +68,13 @@ def go_cases(text):
 
 
 def go(folder):
-    module = json.loads(command(["go", "mod", "download", "-json", "github.com/pkg/errors@v0.9.1"], folder,
+    module = json.loads(command(["go", "mod", "download", "-json", "github.com/hashicorp/go-multierror@v1.1.1"], folder,
                                 GOMODCACHE=str(folder / "modules")).stdout)
     command(["cp", "-r", "--no-preserve=mode", module["Dir"], "project"], folder)
     command(["chmod", "-R", "u+w", "modules"], folder)
     place = folder / "project"
     if not (place / "go.mod").exists():
-        command(["go", "mod", "init", "github.com/pkg/errors"], place)
+        command(["go", "mod", "init", "github.com/hashicorp/go-multierror"], place)
     return place, go_cases(command(["go", "test", "-json", "./..."], place, check=False).stdout)
 
 
@@ -90,6 +92,33 @@ def rust(folder):
     return place, {name: ends[end] for name, end in lines}
 
 
+POM = """<project><modelVersion>4.0.0</modelVersion><groupId>commons-cli</groupId><artifactId>commons-cli</artifactId>
+<version>1.5.0</version>
+<properties><maven.compiler.source>8</maven.compiler.source><maven.compiler.target>8</maven.compiler.target>
+<project.build.sourceEncoding>UTF-8</project.build.sourceEncoding></properties>
+<dependencies><dependency><groupId>junit</groupId><artifactId>junit</artifactId><version>4.13.2</version>
+<scope>test</scope></dependency></dependencies>
+<build><plugins><plugin><artifactId>maven-surefire-plugin</artifactId><version>3.2.5</version></plugin></plugins></build>
+</project>
+"""
+
+
+def java(folder):
+    """The archives of sources have no pom.xml; that of the project asks for plugins that check its licences."""
+    place, client = folder / "project", ["mvn", "-q", "-B", f"-Dmaven.repo.local={folder}/repository"]
+    for archive, target in (("sources", "main"), ("test-sources", "test")):
+        command([*client, "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy", "-DoutputDirectory=.",
+                 f"-Dartifact=commons-cli:commons-cli:1.5.0:jar:{archive}"], folder)
+        with zipfile.ZipFile(folder / f"commons-cli-1.5.0-{archive}.jar") as file:
+            file.extractall(place / "src" / target / "java")
+    (place / "pom.xml").write_text(POM)
+    command([*client, "test"], place, check=False)
+    bare = {name: end for report in place.glob("target/surefire-reports/TEST-*.xml")
+            for name, end in junit_cases(report.read_text()).items()}
+    shutil.rmtree(place / "target")
+    return place, bare
+
+
 def of_runner(version, test, wanted):
     """A small project of our own with the real runner of this version."""
     def make(folder):
@@ -104,7 +133,7 @@ def of_runner(version, test, wanted):
 
 IN_GROUP = "describe('group', () => { it('good', () => {}); it('bad', () => { throw new Error('no'); }); it.skip('late', () => {}); });\n"
 SUITES = {
-    "python": python, "npm": npm, "go": go, "rust": rust,
+    "python": python, "npm": npm, "go": go, "rust": rust, "java": java,
     "mocha": of_runner("mocha@10.8.2", IN_GROUP,
                        {"group::good": "passed", "group::bad": "failure", "group::late": "skipped"}),
     "jest": of_runner("jest@29.7.0", IN_GROUP,
@@ -114,9 +143,6 @@ SUITES = {
                          (("good", "passed"), ("bad", "failure"), ("late", "skipped"))}),
 }
 OURS = {"failed": "failure"}
-# Without arguments.  Of the others: python's tests lie in its package, where no sign is looked for; the dependencies
-# of rust's tests are not fetched; go was not compared yet.
-EQUAL = ("npm", "mocha", "jest", "vitest")
 
 
 def compare(name):
@@ -136,7 +162,7 @@ def compare(name):
 
 
 def main():
-    if not all([compare(name) for name in sys.argv[1:] or EQUAL]):
+    if not all([compare(name) for name in sys.argv[1:] or SUITES]):
         sys.exit(1)
 
 

@@ -2,7 +2,8 @@
 # java-install.sh JDK DIRECTORY [GROUP:ARTIFACT[:VERSION] | GROUP:ARTIFACT@VERSION]...
 #
 # The jars of pom.xml in the current directory, if there is one, and of the words, with their
-# dependencies.
+# dependencies.  The word maven-lifecycle is instead of them: a repository with all that Maven needs
+# to test and package that project without a network.
 set -e
 JAVA_HOME=$1
 directory=$2
@@ -77,8 +78,40 @@ dependency() {
     echo "<dependency><groupId>${word%%:*}</groupId><artifactId>${word#*:}</artifactId><version>$version</version></dependency>"
 }
 
+# DIRECTORY: classes for the sources of the project there, which are not here.  Surefire asks for the
+# provider of a framework only when there is a test.
+empty_classes() {
+    mkdir -p "$1/src/main/java" "$1/src/test/java"
+    echo 'class SandboxRunEmpty {}' > "$1/src/main/java/SandboxRunEmpty.java"
+    echo 'public class SandboxRunEmptyTest {}' > "$1/src/test/java/SandboxRunEmptyTest.java"
+}
+
+# Tests and packages a project without sources once.  A plugin may fail for their lack; what the
+# registry did not give is an error.  Notes on where a file came from would tie it to these settings.
+fill_repository() {
+    find . -name pom.xml | while read -r file; do
+        mkdir -p "$scratch/project/${file%/*}"
+        cp "$file" "$scratch/project/$file"
+        empty_classes "$scratch/project/${file%/*}"
+    done
+    if ! (cd "$scratch/project" && mvn -B -ntp -fae -Dstyle.color=never -Dmaven.artifact.threads=10 \
+        "-Dmaven.repo.local=$directory/repository" -Dmaven.test.failure.ignore=true -DfailIfNoTests=false \
+        package) > "$scratch/messages" 2>&1 &&
+        grep '^\[ERROR\].*Could not \(resolve\|transfer\|find\)' "$scratch/messages" >&2; then
+        exit 1
+    fi
+    find "$directory/repository" \( -name _remote.repositories -o -name '*.lastUpdated' \
+        -o -name resolver-status.properties \) -exec rm -f {} +
+}
+
 MAVEN_OPTS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC ${MAVEN_OPTS-}"
 export MAVEN_OPTS
+case " $* " in
+*" maven-lifecycle "*)
+    fill_repository
+    exit 0
+    ;;
+esac
 mkdir -p "$scratch/words"
 make_extension
 trust_certificates

@@ -15,16 +15,17 @@
 #include "base/scope.h"
 #include "base/signal_fd.h"
 #include "cli/cli.h"
+#include "cli/cmd_test.h"
 #include "cli/measured.h"
 #include "cli/present.h"
 #include "cli/settings.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
 #include "cli/test_memory.h"
-#include "cli/tested.h"
 #include "cli/tree_watch.h"
 #include "lib/runner.h"
 #include "work/test_select.h"
+#include "work/tested.h"
 
 struct test_options {
     const char *runner, *format, *repeat;
@@ -106,7 +107,7 @@ static int find_project(struct test_run *t, sbr_error *err)
     fd = open(t->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return err_set_errno(err, "test", "cannot open '%.200s'", word);
-    return test_runner_find(fd, t->own->runner, &t->runner, err);
+    return test_runner_find(&(struct signs){ .dir_fd = fd }, t->own->runner, &t->runner, err);
 }
 
 /* The command of the cases that failed last time. */
@@ -129,19 +130,9 @@ static int select_failed(struct test_run *t, sbr_error *err)
     return r;
 }
 
-static int add_coverage(struct test_run *t, sbr_error *err)
+void cmd_test_installs(const char *package)
 {
-    if (!t->own->coverage)
-        return 0;
-    t->coverage = test_select_coverage(t->runner);
-    if (!t->coverage)
-        return err_set(err, SBR_E_UNSUPPORTED, "test",
-                       "%s does not say how much of the code ran; pytest, node and go do",
-                       t->runner->name);
-    for (const char *const *word = t->coverage->words; *word; word++)
-        if (string_list_add(&t->more, *word, err) < 0)
-            return err->code;
-    return t->coverage->package ? request_add_dep(t->o->request, t->coverage->package, err) : 0;
+    fprintf(stderr, "sandbox-run: installing %s\n", package);
 }
 
 static int make_request(struct test_run *t, sbr_error *err)
@@ -151,11 +142,14 @@ static int make_request(struct test_run *t, sbr_error *err)
 
     if (!req->project && !t->of_file && request_set_project(req, t->dir, err) < 0)
         return err->code;
-    if (select_failed(t, err) < 0 || add_coverage(t, err) < 0)
+    if (select_failed(t, err) < 0 ||
+        (t->own->coverage &&
+         test_select_add_coverage(t->runner, req, &t->more, &t->coverage, err) < 0))
         return err->code;
     for (char **word = t->o->rest; word && *word; word++)
         if (string_list_add(&t->more, *word, err) < 0)
             return err->code;
+    t->tested.installs = t->o->quiet ? NULL : cmd_test_installs;
     if (tested_prepare(&t->tested, t->runner, req, t->more.items, err) < 0)
         return err->code;
     t->signal_fd = t->tested.stop_fd = signal_fd_open(numbers, ARRAY_LEN(numbers));
@@ -200,8 +194,7 @@ static int run(struct test_run *t, sbr_error *err)
     test_report_done(&t->report);
     t->failed = t->measured = false;
     for (unsigned int i = 0; i < t->repeat && !was_stopped(t); i++) {
-        if (tested_run(&t->tested, t->rt, t->o->request, t->o->quiet, err) < 0 ||
-            add_run(t, err) < 0)
+        if (tested_run(&t->tested, t->rt, t->o->request, err) < 0 || add_run(t, err) < 0)
             return err->code;
     }
     if (!was_stopped(t) && sbr_result_report(t->tested.result)->verdict == SBR_EXITED)
@@ -255,47 +248,19 @@ static void print_text(const struct test_run *t)
            test_report_count(r, CASE_SKIPPED), run->wall_us / 1000000, run->wall_us / 100000 % 10);
 }
 
-static void put_counts(struct jsonw *j, const struct report *r)
-{
-    jsonw_open(j, "summary", '{');
-    for (size_t i = 0; i < N_CASE_OUTCOMES; i++)
-        jsonw_number(j, test_report_outcome_name((enum case_outcome)i),
-                     test_report_count(r, (enum case_outcome)i));
-    jsonw_close(j, '}');
-}
-
-static void put_more(struct jsonw *j, const struct test_run *t)
-{
-    if (t->coverage && t->measured)
-        jsonw_fixed(j, "coverage_percent", t->percent, 3);
-    else if (t->coverage)
-        jsonw_null(j, "coverage_percent");
-    if (t->repeat < 2)
-        return;
-    jsonw_number(j, "repeat", t->repeat);
-    jsonw_open(j, "flaky", '[');
-    for (size_t i = 0; i < t->report.n; i++)
-        if (test_report_is_flaky(&t->report.cases[i]))
-            jsonw_text(j, NULL, t->report.cases[i].name);
-    jsonw_close(j, ']');
-}
-
 static int print_json(const struct test_run *t, sbr_error *err)
 {
-    scoped_free char *run = sbr_result_to_json(t->tested.result);
-    struct jsonw j;
+    const struct tested_summary summary = { .runner = t->runner->name,
+                                            .report = &t->report,
+                                            .repeat = t->repeat,
+                                            .covers = t->coverage != NULL,
+                                            .measured = t->measured,
+                                            .percent = t->percent };
+    scoped_free char *text = tested_to_json(&summary, t->tested.result);
 
-    if (!run)
+    if (!text)
         return err_set_oom(err, "test");
-    jsonw_init(&j, false);
-    jsonw_open(&j, NULL, '{');
-    jsonw_text(&j, "runner", t->runner->name);
-    put_counts(&j, &t->report);
-    put_more(&j, t);
-    test_report_put_json(&j, "cases", &t->report);
-    buf_add_text(&j.out, ",");
-    buf_add_text(&j.out, run + 1);
-    present_json(&j);
+    puts(text);
     return 0;
 }
 

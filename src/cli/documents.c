@@ -7,11 +7,11 @@
 
 #include "base/fd.h"
 #include "base/scope.h"
+#include "cli/cmd_test.h"
 #include "cli/display_run.h"
 #include "cli/notebook_run.h"
 #include "cli/settings.h"
 #include "cli/shorten.h"
-#include "cli/tested.h"
 #include "config/config.h"
 #include "image/image_store.h"
 #include "lib/image_pull.h"

@@ -7,9 +7,10 @@
 
 #include "base/scope.h"
 #include "base/text.h"
-#include "cli/tested.h"
+#include "cli/cmd_test.h"
 #include "cli/verify.h"
 #include "plan/language.h"
+#include "work/tested.h"
 #include "work/verify_tool.h"
 
 #define MOST_OUTPUT 8000
@@ -161,11 +162,11 @@ static struct verify_step *skip(struct verification *v, const char *check, const
 static int run_tested(struct verification *v, struct verify_step *step, sbr_request *req,
                       const struct test_runner *runner, char **more, sbr_error *err)
 {
-    struct tested tested = { 0 };
+    struct tested tested = { .installs = v->o->quiet ? NULL : cmd_test_installs };
     int r = tested_prepare(&tested, runner, req, more, err);
 
     if (r == 0)
-        r = tested_run(&tested, v->rt, req, v->o->quiet, err);
+        r = tested_run(&tested, v->rt, req, err);
     if (r == 0) {
         step->report = tested.report;
         tested.report = (struct report){ 0 };
@@ -306,7 +307,8 @@ static int run_tests(struct verification *v, int dir_fd, sbr_error *err)
     sbr_error none;
     int r;
 
-    if (is_skipped(v, "tests") || test_runner_find(dir_fd, NULL, &runner, &none) < 0)
+    if (is_skipped(v, "tests") ||
+        test_runner_find(&(struct signs){ .dir_fd = dir_fd }, NULL, &runner, &none) < 0)
         return 0;
     step = add_step(v, "tests", runner->name, NULL, err);
     if (!step || verify_request(v, NULL, &req, err) < 0)

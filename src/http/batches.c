@@ -149,10 +149,3 @@ void batches_create(struct exchange *x)
         sbr_request_free(list[i]);
     json_decref(body);
 }
-
-void batches_later(struct exchange *x)
-{
-    problem_reply(x, &(struct problem){ .status = HTTP_NOT_IMPLEMENTED,
-                                        .detail = "this command does not exist yet",
-                                        .remedy = "use POST /v1/executions" });
-}

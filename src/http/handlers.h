@@ -22,8 +22,8 @@ void executions_output(struct exchange *x);
 void executions_socket(struct exchange *x);
 
 void batches_create(struct exchange *x);
-void batches_later(struct exchange *x);
 
+void work_calls_test(struct exchange *x);
 void work_calls_build(struct exchange *x);
 void work_calls_golden(struct exchange *x);
 

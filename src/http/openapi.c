@@ -18,6 +18,7 @@ EMBEDDED(result);
 EMBEDDED(event);
 EMBEDDED(build);
 EMBEDDED(golden);
+EMBEDDED(test);
 EMBEDDED(http);
 
 static const struct {
@@ -29,6 +30,7 @@ static const struct {
     { "event", event_schema_image_start, event_schema_image_end },
     { "build", build_schema_image_start, build_schema_image_end },
     { "golden", golden_schema_image_start, golden_schema_image_end },
+    { "test", test_schema_image_start, test_schema_image_end },
 };
 
 #define REF "#/components/schemas/"

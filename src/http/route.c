@@ -114,8 +114,9 @@ const struct route route_table[] = {
     { "DELETE", "/v1/workspaces/{name}/files/{path...}", workspaces_delete_file, SCOPE_FILES, 0,
       204, "delete_workspace_file", "Removes a file of a workspace.", NULL, NULL, NULL },
 
-    { "POST", "/v1/tests", batches_later, SCOPE_RUN, ROUTE_JSON, 501, "create_tests",
-      "Not there yet.", "request", NULL, NULL },
+    { "POST", "/v1/tests", work_calls_test, SCOPE_RUN, ROUTE_JSON | ROUTE_STARTS, 200,
+      "create_test", "Runs the tests of a project: each case of the runner.", "test_request",
+      "test", NULL },
     { "POST", "/v1/builds", work_calls_build, SCOPE_RUN, ROUTE_JSON | ROUTE_STARTS, 200,
       "create_build", "Builds a project: messages with places, artifacts.", "build_request",
       "build", NULL },

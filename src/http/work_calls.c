@@ -1,4 +1,4 @@
-/* POST /v1/builds, /v1/golden: work on a project of the tenant's: its files, a workspace, a root.
+/* POST /v1/tests, /v1/builds, /v1/golden: work on a project of the tenant's: its files, a workspace, a root.
  * The call waits, so it has a thread; an execution without a job counts it among the runs. */
 #include <stdlib.h>
 #include <string.h>
@@ -18,15 +18,16 @@
 struct work_call {
     const struct work_kind *kind;
     struct execution *execution;
-    char *tool, *cases; /* NULL: not said */
-    bool twice, installs_nothing;
+    char *tool, *cases; /* NULL: not said; `tool` is also the runner of tests */
+    unsigned int repeat;
+    bool twice, coverage, installs_nothing;
     int stop_fd;
 };
 
 /* What the routes differ in. */
 struct work_kind {
     int (*run)(struct offload *o, sbr_error *err);
-    const char *fields[3]; /* of the body that are no part of the request */
+    const char *fields[4]; /* of the body that are no part of the request */
     bool bounded;          /* the library has limits of its own for it */
 };
 
@@ -42,6 +43,19 @@ static int run_build(struct offload *o, sbr_error *err)
     return sbr_build_run(o->server->rt, o->req, &how, &o->body, err);
 }
 
+static int run_test(struct offload *o, sbr_error *err)
+{
+    const struct work_call *b = o->extra;
+    const sbr_test how = { .struct_size = sizeof(how),
+                           .runner = b->tool,
+                           .repeat = b->repeat,
+                           .coverage = b->coverage,
+                           .stop_fd = b->stop_fd,
+                           .installs_nothing = b->installs_nothing };
+
+    return sbr_test_run(o->server->rt, o->req, &how, &o->body, err);
+}
+
 /* One case at a time: the whole is one run among the tenant's. */
 static int run_golden(struct offload *o, sbr_error *err)
 {
@@ -54,6 +68,7 @@ static int run_golden(struct offload *o, sbr_error *err)
 }
 
 static const struct work_kind build_kind = { run_build, { "tool", "twice" }, true };
+static const struct work_kind test_kind = { run_test, { "runner", "repeat", "coverage" }, true };
 static const struct work_kind golden_kind = { run_golden, { "cases" }, false };
 
 static void call_done(struct work_call *b)
@@ -109,7 +124,8 @@ static struct work_call *read_own(json_t *body, const struct tenant *tenant,
                                   const struct work_kind *kind)
 {
     struct work_call *b = calloc(1, sizeof(*b));
-    const char *tool = json_string_value(json_object_get(body, "tool"));
+    const char *field = kind == &test_kind ? "runner" : "tool";
+    const char *tool = json_string_value(json_object_get(body, field));
     const json_t *cases = json_object_get(body, "cases");
 
     if (!b)
@@ -119,6 +135,8 @@ static struct work_call *read_own(json_t *body, const struct tenant *tenant,
     b->tool = tool ? strdup(tool) : NULL;
     b->cases = cases ? json_dumps(cases, JSON_COMPACT) : NULL;
     b->twice = json_is_true(json_object_get(body, "twice"));
+    b->coverage = json_is_true(json_object_get(body, "coverage"));
+    b->repeat = (unsigned int)json_integer_value(json_object_get(body, "repeat"));
     b->installs_nothing = tenant->network < NETWORK_ALLOW;
     if (b->stop_fd < 0 || (tool && !b->tool) || (cases && !b->cases)) {
         call_done(b);
@@ -129,11 +147,20 @@ static struct work_call *read_own(json_t *body, const struct tenant *tenant,
     return b;
 }
 
+#define MOST_REPEATS 1000
+
 static bool is_wrong(const json_t *value, const char *field)
 {
     if (!strcmp(field, "cases"))
         return !json_is_array(value);
-    return value && (strcmp(field, "tool") ? !json_is_boolean(value) : !json_is_string(value));
+    if (!value)
+        return false;
+    if (!strcmp(field, "repeat"))
+        return !json_is_integer(value) || json_integer_value(value) < 1 ||
+               json_integer_value(value) > MOST_REPEATS;
+    if (!strcmp(field, "tool") || !strcmp(field, "runner"))
+        return !json_is_string(value);
+    return !json_is_boolean(value);
 }
 
 static bool check_own(struct exchange *x, const json_t *body, const struct work_kind *kind)
@@ -143,7 +170,8 @@ static bool check_own(struct exchange *x, const json_t *body, const struct work_
             continue;
         problem_reply(x, &(struct problem){
                              .status = HTTP_UNPROCESSABLE_CONTENT,
-                             .detail = "`tool` is a string, `twice` a boolean, `cases` an array",
+                             .detail = "`tool` and `runner` are strings, `twice` and `coverage` "
+                                       "booleans, `repeat` is 1 to 1000, `cases` an array",
                              .field = kind->fields[i] });
         return false;
     }
@@ -212,6 +240,11 @@ static void create(struct exchange *x, const struct work_kind *kind)
 void work_calls_build(struct exchange *x)
 {
     create(x, &build_kind);
+}
+
+void work_calls_test(struct exchange *x)
+{
+    create(x, &test_kind);
 }
 
 void work_calls_golden(struct exchange *x)

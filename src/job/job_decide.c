@@ -119,7 +119,7 @@ static int owe_prepared(sbr_job *job, sbr_error *err)
     scoped_fd int lock = -1;
     int r = store_lock(STORE_PREPARED, job->keys[LAYER_PREPARED], &lock, err);
 
-    job->owes_prepared = r == STORE_LOCKED;
+    job->owes_prepared = r == STORE_LOCKED && !job->language->is_tools;
     return r < 0 ? r : 0;
 }
 

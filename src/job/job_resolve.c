@@ -25,6 +25,8 @@ static void take_tools(sbr_job *job)
                                     .extensions = whole->extensions,
                                     .needs = whole->needs,
                                     .env = whole->env,
+                                    .run = whole->command,
+                                    .is_tools = true,
                                     .source = whole->source,
                                     .deps_link = whole->deps_link,
                                     .drivers = whole->drivers,

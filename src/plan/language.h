@@ -148,6 +148,8 @@ struct language {
     struct stage_def compile;  /* leaves ${build} */
     struct stage_def check;    /* checks the program without running it */
     struct words run;
+    struct words command; /* before a command of the user's, where there is a layer for it */
+    bool is_tools;        /* without a program of its own: for a command of the user's */
     struct warm_def warm;
     struct session_def session;
     struct profile_def profile;

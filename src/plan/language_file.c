@@ -207,6 +207,7 @@ static int language_check(const char *path, const struct language *l, sbr_error 
         { "env",        &l->env,        is_setting,      "NAME=VALUE" },
         { "version",    &l->version,    words_are_known, WORDS_KNOWN },
         { "run",        &l->run,        words_are_known, WORDS_KNOWN },
+        { "command",    &l->command,    words_are_known, WORDS_KNOWN },
         { "session",    &l->session.run, words_are_known, WORDS_KNOWN },
         { "profile",    &l->profile.run, words_are_known, WORDS_KNOWN },
         { "extension",  &extension,     is_extension,    "a dot and one suffix" },

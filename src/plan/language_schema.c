@@ -152,6 +152,7 @@ static const cyaml_schema_field_t language_fields[] = {
     PART(compile, stage_fields),
     PART(check, stage_fields),
     WORDS(struct language, run, 0),
+    WORDS(struct language, command, MAYBE),
     PART(warm, warm_fields),
     PART(session, session_fields),
     PART(profile, profile_fields),

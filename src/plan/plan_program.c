@@ -100,7 +100,7 @@ static const char *path_variable(struct plan *plan, const struct plan_input *in,
     const char *slash = binary ? strrchr(binary, '/') : NULL;
     const char *usual = in->image ? in->image->path : PLAN_USUAL_PATH;
 
-    if (!slash || !in->language || in->stage != STAGE_RUN || in->language->run.n)
+    if (!slash || !in->language || in->stage != STAGE_RUN || !in->language->is_tools)
         return in->image ? plan_printf(plan, "PATH=%s", usual) : "PATH=" PLAN_USUAL_PATH;
     if (deps)
         return plan_printf(plan, "PATH=%s/bin:%s/node_modules/.bin:%.*s:%s", deps, deps,

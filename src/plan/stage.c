@@ -194,6 +194,11 @@ const struct words *stage_words(const struct language *language, enum stage stag
 
 const struct words *stage_command_of(const struct plan_input *in)
 {
+    static const struct words none;
+
+    if (!stage_def(in->language, in->stage) && in->language->is_tools && !in->layers[LAYER_DEPS] &&
+        !in->layers[LAYER_PREPARED])
+        return &none;
     return stage_words(in->language, in->stage, in->request);
 }
 

@@ -11,28 +11,11 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "work/run_alone.h"
+#include "work/work_limits.h"
 
 /* Archives have times in steps of two seconds: a second build begins later than that, so that a
  * time in an artifact shows. */
 #define APART_US 2100000
-
-/* What a build may use unless the request says otherwise: compilers take more than programs. */
-static const struct {
-    enum sbr_limit limit;
-    uint64_t value;
-} presets[] = {
-    { SBR_WALL_MS, 600000 },     { SBR_MEMORY_BYTES, 4 * GIB }, { SBR_PIDS, 512 },
-    { SBR_DISK_BYTES, 4 * GIB }, { SBR_INODES, 500000 },        { SBR_OPEN_FILES, 4096 },
-};
-
-static int set_limits(sbr_request *req, sbr_error *err)
-{
-    for (size_t i = 0; i < sizeof(presets) / sizeof(*presets); i++)
-        if (!(req->limits.given & 1u << presets[i].limit) &&
-            limits_set(&req->limits, presets[i].limit, presets[i].value, err) < 0)
-            return err->code;
-    return 0;
-}
 
 /* The tool's own words come first. */
 static int set_command(sbr_request *req, const struct build_tool *tool, sbr_error *err)
@@ -94,7 +77,7 @@ static int find_tool(sbr_request *req, const sbr_build *how, const struct build_
                      sbr_error *err)
 {
     scoped_fd int fd = -1;
-    struct build_signs signs = { .dir_fd = -1, .req = req };
+    struct signs signs = { .dir_fd = -1, .req = req };
 
     if (req->project) {
         fd = open(req->project, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -108,7 +91,7 @@ static int find_tool(sbr_request *req, const sbr_build *how, const struct build_
 static int add_packages(sbr_request *req, const struct build_tool *tool, sbr_error *err)
 {
     scoped_fd int fd = -1;
-    struct build_signs signs = { .dir_fd = -1, .req = req };
+    struct signs signs = { .dir_fd = -1, .req = req };
 
     for (const char *const *package = tool->packages; *package; package++)
         if (request_add_dep(req, *package, err) < 0)
@@ -241,7 +224,7 @@ int build_run(sbr_runtime *rt, sbr_request *req, const sbr_build *how, struct bu
 
     if (r == 0)
         r = find_tool(req, how, &b.tool, err);
-    if (r == 0 && (set_limits(req, err) < 0 || set_command(req, b.tool, err) < 0 ||
+    if (r == 0 && (work_limits_set(req, err) < 0 || set_command(req, b.tool, err) < 0 ||
                    set_places(req, b.tool, err) < 0))
         r = err->code;
     if (r == 0)

@@ -15,7 +15,7 @@
 /* A build directory of the host names the host's paths in it: then another one is made. */
 #define DIRECTORY "d=build; [ ! -e $d ] || d=build-sandbox; "
 
-static int add_python_packages(const struct build_signs *signs, sbr_request *req, sbr_error *err);
+static int add_python_packages(const struct signs *signs, sbr_request *req, sbr_error *err);
 
 static const struct build_tool tools[] = {
     { .name = "cargo",
@@ -116,8 +116,8 @@ static const struct build_tool *named(const char *name)
     return NULL;
 }
 
-int build_tool_find(const struct build_signs *signs, const char *name,
-                    const struct build_tool **ret, sbr_error *err)
+int build_tool_find(const struct signs *signs, const char *name, const struct build_tool **ret,
+                    sbr_error *err)
 {
     *ret = name ? named(name) : NULL;
     if (name && !*ret)
@@ -126,7 +126,7 @@ int build_tool_find(const struct build_signs *signs, const char *name,
                        "meson, cmake, python and make",
                        name);
     for (size_t i = 0; !*ret && i < sizeof(rows) / sizeof(*rows); i++)
-        if (build_signs_have(signs, rows[i].pattern, rows[i].text))
+        if (signs_have(signs, SIGNS_HERE, rows[i].pattern, rows[i].text))
             *ret = named(rows[i].tool);
     if (*ret)
         return 0;
@@ -163,9 +163,9 @@ bool build_tool_makes(const struct build_tool *tool, const char *path)
 }
 
 /* requires = ["setuptools>=61", 'wheel'] of [build-system]: what is between quotes. */
-static int add_python_packages(const struct build_signs *signs, sbr_request *req, sbr_error *err)
+static int add_python_packages(const struct signs *signs, sbr_request *req, sbr_error *err)
 {
-    scoped_free char *text = build_signs_read(signs, "pyproject.toml");
+    scoped_free char *text = signs_read(signs, "pyproject.toml");
     char *at = text ? strstr(text, "[build-system]") : NULL;
     char *end;
 

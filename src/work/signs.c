@@ -7,46 +7,132 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
-#include "base/listing.h"
 #include "base/scope.h"
+#include "base/walk.h"
 
-#define MOST_READ (256 * 1024)
+#define MOST_DEPTH 6
+#define MOST_PATH 4096
+#define MOST_ENTRIES 20000 /* of one look; a project with more has its signs before */
 
-static bool file_has(int dir_fd, const char *path, const char *text)
+/* Links are followed on purpose only within reach of the caller, whose own project it is. */
+static char *read_at(int dir_fd, const char *path)
 {
     scoped_fd int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    scoped_free char *data = fd >= 0 ? calloc(1, MOST_READ + 1) : NULL;
+    scoped_free char *data = fd >= 0 ? calloc(1, SIGNS_MOST + 1) : NULL;
     struct stat st;
 
-    if (!data || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return false;
-    return fd_read_full(fd, data, MOST_READ) > 0 && strstr(data, text);
+    if (!data || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+        fd_read_full(fd, data, SIGNS_MOST) < 0)
+        return NULL;
+    return take_ptr(data);
 }
 
-bool signs_in(int dir_fd, const char *pattern, const char *text)
+static char *read_file(const struct request_file *file)
 {
-    scoped_fd int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    scoped_listing struct listing list = { 0 };
+    return strndup(file->data ? file->data : "", file->len < SIGNS_MOST ? file->len : SIGNS_MOST);
+}
 
-    if (fd < 0 || listing_read(fd, &list) < 0)
-        return false;
-    for (size_t i = 0; i < list.n; i++)
-        if (fnmatch(pattern, list.names[i], 0) == 0 &&
-            (pattern[0] == '.' || list.names[i][0] != '.') &&
-            (!*text || file_has(fd, list.names[i], text)))
+char *signs_read(const struct signs *signs, const char *path)
+{
+    for (size_t i = 0; signs->req && i < signs->req->n_files; i++)
+        if (!strcmp(signs->req->files[i].path, path))
+            return read_file(&signs->req->files[i]);
+    return signs->dir_fd >= 0 ? read_at(signs->dir_fd, path) : NULL;
+}
+
+struct search {
+    enum signs_reach reach;
+    const char *pattern, *text;
+    unsigned int looked;
+    bool found;
+};
+
+static bool is_in_list(const char *const *list, const char *name, size_t len)
+{
+    for (; *list; list++)
+        if (strlen(*list) == len && !strncmp(*list, name, len))
             return true;
     return false;
 }
 
-bool signs_in_project(int dir_fd, const char *pattern, const char *text)
+/* Whether files of the directory count, which lies in one that counts. */
+static bool enters(const struct search *s, unsigned int depth, const char *name, size_t len)
 {
-    static const char *const places[] = { ".", "tests", "test", "spec", "src" };
+    static const char *const usual[] = { "tests", "test", "spec", "src", NULL };
+    static const char *const results[] = { "node_modules", "target",        "vendor", "venv",
+                                           "build",        "site-packages", "dist",   NULL };
 
-    for (size_t p = 0; p < sizeof(places) / sizeof(*places); p++) {
-        scoped_fd int fd = openat(dir_fd, places[p], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (s->reach == SIGNS_NEAR)
+        return depth == 0 && is_in_list(usual, name, len);
+    return s->reach == SIGNS_BELOW && *name != '.' && !is_in_list(results, name, len);
+}
 
-        if (fd >= 0 && signs_in(fd, pattern, text))
+static bool is_called(const struct search *s, const char *name)
+{
+    return !fnmatch(s->pattern, name, FNM_PERIOD);
+}
+
+static int visit(void *context, const struct walk_entry *entry, sbr_error *err)
+{
+    struct search *s = context;
+    scoped_free char *text = NULL;
+
+    (void)err;
+    if (s->found || s->looked++ > MOST_ENTRIES)
+        return WALK_SKIP;
+    if (S_ISDIR(entry->st.st_mode))
+        return enters(s, entry->depth, entry->name, strlen(entry->name)) ? 0 : WALK_SKIP;
+    if (!is_called(s, entry->name))
+        return 0;
+    text = read_at(entry->dir_fd, entry->name);
+    s->found = text && strstr(text, s->text);
+    return 0;
+}
+
+/* What cannot be opened, or lies too deep, has no sign. */
+static int pass_over(void *context, const struct walk_entry *entry, sbr_error *err)
+{
+    (void)context;
+    (void)entry;
+    (void)err;
+    return 0;
+}
+
+static bool file_counts(const struct search *s, const char *path)
+{
+    unsigned int depth = 0;
+
+    for (const char *slash; (slash = strchr(path, '/')); path = slash + 1)
+        if (!enters(s, depth++, path, (size_t)(slash - path)))
+            return false;
+    return is_called(s, path);
+}
+
+static bool files_have(const struct search *s, const sbr_request *req)
+{
+    for (size_t i = 0; req && i < req->n_files; i++) {
+        scoped_free char *text =
+            file_counts(s, req->files[i].path) ? read_file(&req->files[i]) : NULL;
+
+        if (text && strstr(text, s->text))
             return true;
     }
     return false;
+}
+
+bool signs_have(const struct signs *signs, enum signs_reach reach, const char *pattern,
+                const char *text)
+{
+    struct search s = { .reach = reach, .pattern = pattern, .text = text };
+    const struct walk walk = { .visit = visit,
+                               .fail = pass_over,
+                               .context = &s,
+                               .stage = "project",
+                               .max_depth = MOST_DEPTH,
+                               .max_path = MOST_PATH };
+    sbr_error none;
+
+    if (files_have(&s, signs->req))
+        return true;
+    return signs->dir_fd >= 0 && walk_tree(signs->dir_fd, &walk, &none) == 0 && s.found;
 }

@@ -1,12 +1,26 @@
-/* Signs of a tool in a project: a file of a certain name, with a certain text. */
+/* Files of a project that show by what it is built, tested or checked: in a directory of the host,
+ * or among the files of a request. */
 #ifndef WORK_SIGNS_H
 #define WORK_SIGNS_H
 
-#include <stdbool.h>
+#include "model/request.h"
 
-/* A file in the directory whose name matches and that has the text; an empty text: any. */
-bool signs_in(int dir_fd, const char *pattern, const char *text);
-/* The same, also in the directories that tests and sources usually are in. */
-bool signs_in_project(int dir_fd, const char *pattern, const char *text);
+struct signs {
+    int dir_fd;             /* -1: there is none */
+    const sbr_request *req; /* whose files count as well; NULL: none */
+};
+
+enum signs_reach {
+    SIGNS_HERE, /* in the project's directory itself */
+    SIGNS_NEAR, /* also in those directly below that tests and sources usually are in */
+    SIGNS_BELOW /* also in deeper ones, but for those of results and of installed packages */
+};
+
+/* A file whose name matches, and which has the text; an empty text: any. */
+bool signs_have(const struct signs *signs, enum signs_reach reach, const char *pattern,
+                const char *text);
+/* The content of a file as text, at most SIGNS_MOST bytes of it; NULL: it is not there. */
+char *signs_read(const struct signs *signs, const char *path);
+#define SIGNS_MOST (256 * 1024)
 
 #endif

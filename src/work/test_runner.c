@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "work/signs.h"
-
 #define REPORT "/work/" TEST_RUNNER_REPORT
 
 #define WORDS(...)                                                                                 \
@@ -11,6 +9,13 @@
     {                                                                                              \
         __VA_ARGS__, NULL                                                                          \
     }
+
+/* Surefire writes a document for each class; what an earlier run has left is not this one's. */
+#define MAVEN                                                                                      \
+    "reports() { find . -path '*/target/surefire-reports/TEST-*.xml' \"$@\"; }; "                  \
+    "reports -exec rm -f {} +; mvn -B -o -fae -Dstyle.color=never test \"$@\"; status=$?; "        \
+    "{ echo '<testsuites>'; reports -exec sed '/^<?xml /d' {} +; echo '</testsuites>'; } "         \
+    "> " REPORT "; exit $status"
 
 static const struct test_runner runners[] = {
     { "vitest", "javascript",
@@ -29,6 +34,8 @@ static const struct test_runner runners[] = {
       test_report_parse_junit, REPORT_IN_FILE, NULL, NULL },
     { "go", "go", WORDS("go", "test", "-json", "./..."), test_report_parse_go, REPORT_ON_STDOUT,
       NULL, NULL },
+    { "maven", "java", WORDS("sh", "-c", MAVEN, "test"), test_report_parse_junit, REPORT_IN_FILE,
+      NULL, "maven-lifecycle" },
     { "cargo", "rust", WORDS("cargo", "test", "--no-fail-fast"), test_report_parse_cargo,
       REPORT_ON_STDOUT, NULL, NULL },
     { "pytest", "python",
@@ -57,44 +64,58 @@ static const struct test_runner *named(const char *name)
     return NULL;
 }
 
-/* The first row whose file has its text decides. */
+/* The first row whose file has its text decides; near ones come before those of deeper directories.
+ * A file that configures a runner counts for its own directory alone. */
 static const struct {
     const char *runner, *pattern, *text;
+    bool below;
 } signs[] = {
-    { "vitest", "package.json", "\"vitest\"" },
-    { "jest", "package.json", "\"jest\"" },
-    { "mocha", "package.json", "\"mocha\"" },
-    { "node", "package.json", "node --test" },
-    { "go", "go.mod", "" },
-    { "go", "*_test.go", "" },
-    { "cargo", "Cargo.toml", "" },
-    { "pytest", "pytest.ini", "" },
-    { "pytest", "conftest.py", "" },
-    { "pytest", "pyproject.toml", "pytest" },
-    { "pytest", "setup.cfg", "pytest" },
-    { "pytest", "tox.ini", "pytest" },
-    { "pytest", "test_*.py", "import pytest" },
-    { "unittest", "test*.py", "unittest" },
-    { "pytest", "test_*.py", "def test" },
-    { "pytest", "*_test.py", "def test" },
-    { "node", "*.test.js", "" },
-    { "node", "*.test.mjs", "" },
-    { "node", "*.test.cjs", "" },
-    { "bats", "*.bats", "" },
-    { "make", "Makefile", "\ntest:" },
+    { "vitest", "package.json", "\"vitest\"", false },
+    { "jest", "package.json", "\"jest\"", false },
+    { "mocha", "package.json", "\"mocha\"", false },
+    { "node", "package.json", "node --test", false },
+    { "go", "go.mod", "", false },
+    { "go", "*_test.go", "", true },
+    { "cargo", "Cargo.toml", "", false },
+    { "maven", "pom.xml", "", false },
+    { "pytest", "pytest.ini", "", false },
+    { "pytest", "conftest.py", "", true },
+    { "pytest", "pyproject.toml", "pytest", false },
+    { "pytest", "setup.cfg", "pytest", false },
+    { "pytest", "tox.ini", "pytest", false },
+    { "pytest", "test_*.py", "import pytest", true },
+    { "unittest", "test*.py", "unittest", true },
+    { "pytest", "test_*.py", "def test", true },
+    { "pytest", "*_test.py", "def test", true },
+    { "node", "*.test.js", "", true },
+    { "node", "*.test.mjs", "", true },
+    { "node", "*.test.cjs", "", true },
+    { "bats", "*.bats", "", true },
+    { "make", "Makefile", "\ntest:", false },
 };
 
-int test_runner_find(int dir_fd, const char *name, const struct test_runner **ret, sbr_error *err)
+static const struct test_runner *find(const struct signs *project, enum signs_reach reach)
+{
+    for (size_t i = 0; i < ARRAY_LEN(signs); i++)
+        if ((reach != SIGNS_BELOW || signs[i].below) &&
+            signs_have(project, reach, signs[i].pattern, signs[i].text))
+            return named(signs[i].runner);
+    return NULL;
+}
+
+int test_runner_find(const struct signs *project, const char *name, const struct test_runner **ret,
+                     sbr_error *err)
 {
     *ret = name ? named(name) : NULL;
     if (name && !*ret)
         return err_set(err, SBR_E_NOT_FOUND, "test",
                        "there is no test runner '%.60s'; give one of vitest, jest, mocha, node, "
-                       "go, cargo, pytest, unittest, bats and make",
+                       "go, maven, cargo, pytest, unittest, bats and make",
                        name);
-    for (size_t i = 0; !*ret && i < sizeof(signs) / sizeof(*signs); i++)
-        if (signs_in_project(dir_fd, signs[i].pattern, signs[i].text))
-            *ret = named(signs[i].runner);
+    if (!*ret)
+        *ret = find(project, SIGNS_NEAR);
+    if (!*ret)
+        *ret = find(project, SIGNS_BELOW);
     if (*ret)
         return 0;
     return err_set(err, SBR_E_NOT_FOUND, "test",

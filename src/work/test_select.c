@@ -174,12 +174,12 @@ int test_select_failed(const struct test_runner *runner, const struct report *ca
 }
 
 static const struct test_coverage coverages[] = {
-    { "pytest", WORDS("--cov=.", "--cov-report=term"), "pytest-cov", "TOTAL " },
+    { "pytest", WORDS("--cov=.", "--cov-report=term"), "pytest-cov", "TOTAL ", false },
     { "node",
       WORDS("--experimental-test-coverage", "--test-reporter=tap",
             "--test-reporter-destination=stdout"),
-      NULL, "# all files " },
-    { "go", WORDS("-cover"), NULL, "coverage: " },
+      NULL, "# all files ", true },
+    { "go", WORDS("-cover"), NULL, "coverage: ", false },
 };
 
 const struct test_coverage *test_select_coverage(const struct test_runner *runner)
@@ -188,6 +188,21 @@ const struct test_coverage *test_select_coverage(const struct test_runner *runne
         if (!strcmp(coverages[i].runner, runner->name))
             return &coverages[i];
     return NULL;
+}
+
+int test_select_add_coverage(const struct test_runner *runner, sbr_request *req,
+                             struct string_list *words, const struct test_coverage **ret,
+                             sbr_error *err)
+{
+    *ret = test_select_coverage(runner);
+    if (!*ret)
+        return err_set(err, SBR_E_UNSUPPORTED, "test",
+                       "%s does not say how much of the code ran; pytest, node and go do",
+                       runner->name);
+    for (const char *const *word = (*ret)->words; *word; word++)
+        if (string_list_add(words, *word, err) < 0)
+            return err->code;
+    return (*ret)->package ? request_add_dep(req, (*ret)->package, err) : 0;
 }
 
 /* "12.5" or "80%": the last number with a per cent sign, or the first one of the line. */
@@ -213,6 +228,24 @@ static bool read_percent(const char *line, size_t len, uint64_t *ret)
     return whole <= 100;
 }
 
+/* A line of Node's counts as run when a part of it ran; its functions do not. */
+static bool read_lowest(const char *line, size_t len, uint64_t *ret)
+{
+    const char *end = line + len, *bar = line;
+    bool found = false;
+
+    while ((bar = memchr(bar, '|', (size_t)(end - bar)))) {
+        uint64_t one;
+
+        bar++;
+        if (!read_percent(bar, strcspn(bar, "|\n\\"), &one))
+            continue;
+        *ret = found && *ret < one ? *ret : one;
+        found = true;
+    }
+    return found;
+}
+
 bool test_select_percent(const struct test_coverage *coverage, const char *text, size_t len,
                          uint64_t *ret)
 {
@@ -223,5 +256,7 @@ bool test_select_percent(const struct test_coverage *coverage, const char *text,
         at += strlen(coverage->line);
         found = at;
     }
-    return found && read_percent(found, strcspn(found, "\n\\"), ret);
+    if (!found)
+        return false;
+    return (coverage->lowest ? read_lowest : read_percent)(found, strcspn(found, "\n\\"), ret);
 }

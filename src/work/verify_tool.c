@@ -60,9 +60,11 @@ static const struct {
 
 static bool is_configured(const struct verify_tool *tool, int dir_fd)
 {
+    const struct signs project = { .dir_fd = dir_fd };
+
     for (size_t i = 0; i < sizeof(signs) / sizeof(*signs); i++)
         if (!strcmp(signs[i].tool, tool->runner.name) &&
-            signs_in(dir_fd, signs[i].pattern, signs[i].text))
+            signs_have(&project, SIGNS_HERE, signs[i].pattern, signs[i].text))
             return true;
     return false;
 }

@@ -2,6 +2,7 @@
 import json
 import subprocess
 
+import jsonschema
 import pytest
 
 import engine
@@ -159,7 +160,7 @@ def test_serve_starts_engine_and_gateway(tmp_path):
         connection.close()
 
 
-def test_builds_and_golden_cases_take_files_of_the_body(http):
+def test_tests_builds_and_golden_cases_take_files_of_the_body(http):
     files = [{"path": "Makefile", "content": "all:\n\t@echo made > out.txt; echo 'a.c:1:2: warning: odd' >&2\n"}]
     reply = http.ask("POST", "/v1/builds", {"files": files}, token=http.secret)
     built = reply.json()
@@ -167,6 +168,14 @@ def test_builds_and_golden_cases_take_files_of_the_body(http):
     assert [one["path"] for one in built["artifacts"]] == ["out.txt"] and built["messages"][0]["line"] == 1
     assert http.ask("GET", f"/v1/changes/{built['changes_id']}", token=http.secret).status == 200
     assert http.ask("GET", f"/v1/changes/{built['changes_id']}", token=http.other).status == 404
+    files = [{"path": "pkg/tests/test_a.py", "content": "import unittest\n\nclass A(unittest.TestCase):\n"
+              "    def test_good(self):\n        pass\n    def test_bad(self):\n        self.fail('x')\n"},
+             {"path": "pkg/__init__.py", "content": ""}, {"path": "pkg/tests/__init__.py", "content": ""}]
+    tested = http.ask("POST", "/v1/tests", {"files": files, "repeat": 2}, token=http.secret).json()
+    jsonschema.validate(tested, json.loads((support.REPO / "data/schemas/test.json").read_text()))
+    assert {one["name"]: (one["outcome"], one["runs"]) for one in tested["cases"]} == {
+        "pkg.tests.test_a.A.test_good": ("passed", 2), "pkg.tests.test_a.A.test_bad": ("failed", 2)}, tested
+    assert tested["runner"] == "unittest" and tested["outcome"] == "exited" and tested["files"] == []
     cases = [{"name": "good", "command": "cat a.txt; echo x > b.txt", "stdout": "A", "tree": {"b.txt": "x\n"}},
              {"name": "bad", "command": "exit 3", "stdout": ""}]
     report = http.ask("POST", "/v1/golden", {"files": [{"path": "a.txt", "content": "A"}], "cases": cases}, token=http.secret).json()
@@ -174,6 +183,7 @@ def test_builds_and_golden_cases_take_files_of_the_body(http):
 
 
 @pytest.mark.parametrize("path, body, field", [
+    ("/v1/tests", {"repeat": 0}, "repeat"), ("/v1/tests", {"project": "/etc"}, "project"),
     ("/v1/builds", {"tool": 1}, "tool"), ("/v1/builds", {"project": "/etc"}, "project"),
     ("/v1/golden", {"files": [{"path": "a", "content": ""}]}, "cases"), ("/v1/golden", {"cases": [], "volumes": ["/:/x"]}, "volumes")])
 def test_paths_of_the_host_build_nothing(http, path, body, field):

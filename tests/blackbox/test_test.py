@@ -12,10 +12,10 @@ from support import sandbox_run
 from waiting import read_line, started
 
 PROJECTS = {
-    "pytest": ({"tests/test_a.py": "import pytest\n\ndef test_good():\n    pass\n\ndef test_bad():\n    assert 1 == 2\n"
+    "pytest": ({"pkg/tests/test_a.py": "import pytest\n\ndef test_good():\n    pass\n\ndef test_bad():\n    assert 1 == 2\n"
                                    "\n@pytest.mark.skip(reason='later')\ndef test_late():\n    pass\n"},
-               {"tests.test_a::test_good": "passed", "tests.test_a::test_bad": "failed",
-                "tests.test_a::test_late": "skipped"}),
+               {"pkg.tests.test_a::test_good": "passed", "pkg.tests.test_a::test_bad": "failed",
+                "pkg.tests.test_a::test_late": "skipped"}),
     "unittest": ({"test_u.py": "import unittest\n\nclass A(unittest.TestCase):\n    def test_good(self):\n"
                                "        pass\n    def test_bad(self):\n        self.assertEqual(1, 2)\n"
                                "    def test_broken(self):\n        raise ValueError('x')\n"},

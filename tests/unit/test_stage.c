@@ -445,6 +445,30 @@ static void a_stage_has_the_limits_that_it_is_given(void **state)
     plan_free(plan);
 }
 
+/* A command of the user's with the language's tools: words before it make the layers known. */
+static void a_command_has_the_words_of_the_language_before_it_where_there_is_a_layer(void **state)
+{
+    static const char *const command[] = { "env", "DEPS=${deps}", "sh" };
+    struct language language = stage_language;
+    struct plan *plan;
+    sbr_error err;
+
+    (void)state;
+    assert_int_equal(request_add_arg(c.request, "list", &err), 0);
+    language.run = (struct words){ (const char **)command, ARRAY_LEN(command) };
+    language.is_tools = true;
+    stage_case_enter(STAGE_RUN);
+    c.in.language = &language;
+    plan = plan_case_make(&c);
+    assert_string_equal(plan->argv[1], "DEPS=/deps");
+    assert_string_equal(plan->argv[2], "sh");
+    plan_free(plan);
+    c.in.layers[LAYER_DEPS] = c.in.layers[LAYER_PREPARED] = NULL;
+    plan = plan_case_make(&c);
+    assert_string_equal(plan->argv[0], "list");
+    plan_free(plan);
+}
+
 #define STAGE_TEST(test) cmocka_unit_test_setup_teardown(test, stage_set_up, stage_tear_down)
 
 int main(void)
@@ -476,6 +500,7 @@ int main(void)
         STAGE_TEST(a_name_in_the_root_leads_to_the_dependencies),
         STAGE_TEST(a_stage_has_its_own_variables),
         STAGE_TEST(a_stage_has_the_limits_that_it_is_given),
+        STAGE_TEST(a_command_has_the_words_of_the_language_before_it_where_there_is_a_layer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

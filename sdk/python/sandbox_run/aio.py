@@ -68,6 +68,15 @@ class AsyncSandbox:
                       files: Optional[requests.Files] = None) -> ExecutionResult:
         return await in_thread(self.sandbox.execute, command, config, files, call=Call())
 
+    async def test(self, project: Optional[str] = None, **fields: Any) -> Result:
+        return await in_thread(self.sandbox.test, project, call=Call(), **fields)
+
+    async def build(self, project: Optional[str] = None, **fields: Any) -> Result:
+        return await in_thread(self.sandbox.build, project, call=Call(), **fields)
+
+    async def golden(self, project: Optional[str] = None, **fields: Any) -> Result:
+        return await in_thread(self.sandbox.golden, project, call=Call(), **fields)
+
     async def health_check(self) -> bool:
         return await in_thread(self.sandbox.health_check)
 

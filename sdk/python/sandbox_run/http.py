@@ -174,6 +174,10 @@ class Http:
     def stream(self, request: Mapping[str, Any], call: Call, metrics_every: Optional[str]) -> Iterator[Dict[str, Any]]:
         return self._lines("/v1/executions", request, call)  # without samples: the service sends none
 
+    def work(self, kind: str, request: Mapping[str, Any], call: Call) -> Dict[str, Any]:
+        """`kind`: tests, builds or golden."""
+        return dict(self._json("POST", f"/v1/{kind}", request, call))
+
     def languages(self) -> List[Dict[str, Any]]:
         return list(self._json("GET", "/v1/languages")["languages"])
 

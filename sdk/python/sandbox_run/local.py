@@ -23,6 +23,26 @@ def find_binary(binary: Optional[str] = None) -> str:
     return path
 
 
+COMMANDS = {"tests": "test", "builds": "build", "golden": "golden"}
+
+
+def work_words(kind: str, request: Mapping[str, Any]) -> List[str]:
+    """The command line for a project; fields that are options of the command have their names."""
+    if not request.get("project"):
+        raise errors.InvalidRequest("give `project`, a directory of this machine; files are for a service")
+    words = [COMMANDS[kind]]
+    for name, value in request.items():
+        if name in ("project", "args", "stdin") or value is False:
+            continue
+        if name == "limits":
+            words += [word for limit, text in value.items() for word in (f"--{limit}", str(text))]
+        elif name == "deps":
+            words += [word for dep in value for word in ("--dep", dep)]
+        else:
+            words += [f"--{name.replace('_', '-')}"] + ([] if value is True else [str(value)])
+    return [*words, str(request["project"]), *(["--", *request["args"]] if request.get("args") else [])]
+
+
 class Local:
     def __init__(self, binary: Optional[str] = None) -> None:
         self.binary = find_binary(binary)
@@ -43,7 +63,8 @@ class Local:
 
     def ask(self, words: List[str], given: bytes = b"", call: Optional[Call] = None) -> Dict[str, Any]:
         """One JSON object; an error in it is raised by the caller who knows its shape."""
-        done = self._bytes([*words, "--json"], given, call or Call())
+        end = words.index("--") if "--" in words else len(words)  # what follows is not ours
+        done = self._bytes([*words[:end], "--json", *words[end:]], given, call or Call())
         try:
             answer = json.loads(done.stdout)
         except ValueError:
@@ -82,6 +103,10 @@ class Local:
     def stream(self, request: Mapping[str, Any], call: Call, metrics_every: Optional[str]) -> Iterator[Dict[str, Any]]:
         words = ["--request", "-"] + (["--metrics-every", metrics_every] if metrics_every else [])
         return self._lines(words, json.dumps(request).encode(), call)
+
+    def work(self, kind: str, request: Mapping[str, Any], call: Call) -> Dict[str, Any]:
+        """`kind`: tests, builds or golden; of a directory of this machine."""
+        return self.checked(work_words(kind, request), b"", call)
 
     def languages(self) -> List[Dict[str, Any]]:
         return list(self.checked(["languages"])["languages"])

@@ -62,6 +62,26 @@ class Sandbox:
         request = requests.execute_request(command, config, files)
         return execution_of(self.transport.stream(request, call or Call(), SAMPLE_EVERY))
 
+    def test(self, project: Optional[str] = None, *, call: Optional[Call] = None, **fields: Any) -> Result:
+        """Runs a project's tests; `cases` of the result has each.  `runner`, `repeat`, `coverage` are as in docs/batch.md.
+
+        The project is a directory of this machine; a service takes `files`, a `workspace`, or a root of its own.
+        """
+        return self._work("tests", project, fields, call)
+
+    def build(self, project: Optional[str] = None, *, call: Optional[Call] = None, **fields: Any) -> Result:
+        """Builds a project: `messages` and `artifacts`.  `tool` and `twice` are as in docs/build.md."""
+        return self._work("builds", project, fields, call)
+
+    def golden(self, project: Optional[str] = None, *, call: Optional[Call] = None, **fields: Any) -> Result:
+        """Runs golden cases: those of a directory of this machine, or of a service those of the list `cases`."""
+        return self._work("golden", project, fields, call)
+
+    def _work(self, kind: str, project: Optional[str], fields: Mapping[str, Any], call: Optional[Call]) -> Result:
+        request = requests.request_of(None, project=project, **fields)
+        del request["stdin"]
+        return checked(self.transport.work(kind, request, call or Call()))
+
     def health_check(self) -> bool:
         """True when a program can be run now."""
         return self.transport.healthy()

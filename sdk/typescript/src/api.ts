@@ -448,6 +448,32 @@ export interface Schemas {
     line: number | null;
     [field: string]: unknown;
   };
+  test: {
+    runner: string;
+    summary: {
+      passed: number;
+      failed: number;
+      skipped: number;
+      error: number;
+      [field: string]: unknown;
+    };
+    coverage_percent?: number | null;
+    repeat?: number;
+    flaky?: string[];
+    cases: Schemas["test/case"][];
+    [field: string]: unknown;
+  };
+  "test/case": {
+    name: string;
+    outcome: "passed" | "failed" | "skipped" | "error";
+    time_ms: number | null;
+    message: string | null;
+    file: string | null;
+    line: number | null;
+    runs?: number;
+    failures?: number;
+    [field: string]: unknown;
+  };
   mcp_message: {
     jsonrpc: "2.0";
     id?: string | number | null;
@@ -597,6 +623,7 @@ export interface Schemas {
     [field: string]: unknown;
   };
   build_request: { tool?: string; twice?: boolean; [field: string]: unknown };
+  test_request: { runner?: string; repeat?: number; coverage?: boolean; [field: string]: unknown };
   golden_request: {
     cases: {
       name: string;

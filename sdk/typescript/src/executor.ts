@@ -3,8 +3,9 @@ import { ConnectionError } from "./errors.js";
 import { Http } from "./http.js";
 import { checked, dataOf, executeRequest, statusOf } from "./request.js";
 import { Session } from "./session.js";
-import type { CallOptions, ConnectOptions, ExecutionResult, ISandboxExecutor, MountedFile, RunEvent, RunRequest,
-  RunResult, SandboxConfig, SessionInfo, StreamOptions, Transport } from "./types.js";
+import type { BuildResult, CallOptions, ConnectOptions, ExecutionResult, GoldenResult, ISandboxExecutor, MountedFile,
+  RunEvent, RunRequest, RunResult, SandboxConfig, SessionInfo, StreamOptions, TestResult, Transport,
+  WorkRequest } from "./types.js";
 
 const MIB = 1024 * 1024;
 /** How often the memory is sampled that `execute` reports. */
@@ -57,6 +58,21 @@ export class SandboxExecutor implements ISandboxExecutor {
       if (event.result) checked(event.result);
       yield event;
     }
+  }
+
+  /** Runs a project's tests; `cases` of the result has each. */
+  async test(request: WorkRequest, options: CallOptions = {}): Promise<TestResult> {
+    return checked((await (await this.#connect()).work("tests", request, options)) as TestResult) as TestResult;
+  }
+
+  /** Builds a project: `messages` and `artifacts`. */
+  async build(request: WorkRequest, options: CallOptions = {}): Promise<BuildResult> {
+    return checked((await (await this.#connect()).work("builds", request, options)) as BuildResult) as BuildResult;
+  }
+
+  /** Runs golden cases: those of a directory of this machine, or of a service those of `cases`. */
+  async golden(request: WorkRequest, options: CallOptions = {}): Promise<GoldenResult> {
+    return (await (await this.#connect()).work("golden", request, options)) as GoldenResult;
   }
 
   /** A sandbox that stays alive: names and files stay from one cell to the next. */

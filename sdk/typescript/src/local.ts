@@ -1,9 +1,9 @@
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join, linesOf } from "./bytes.js";
-import { BinaryNotFoundError, errorOf, InternalError, NotFoundError, SandboxError } from "./errors.js";
+import { BinaryNotFoundError, errorOf, InternalError, InvalidRequestError, NotFoundError, SandboxError } from "./errors.js";
 import type { CallOptions, CellRequest, RunEvent, RunRequest, RunResult, SessionInfo, StreamOptions,
-  Transport } from "./types.js";
+  Transport, WorkKind, WorkRequest } from "./types.js";
 
 const BINARY_ENV = "SANDBOX_RUN_BINARY";
 
@@ -11,6 +11,21 @@ interface Done {
   status: number | null;
   out: Uint8Array;
   err: string;
+}
+
+const COMMANDS: Record<WorkKind, string> = { tests: "test", builds: "build", golden: "golden" };
+
+/** The command line for a project; fields that are options of the command have their names. */
+function workWords(kind: WorkKind, { project, args, limits, deps, ...options }: WorkRequest): string[] {
+  if (typeof project !== "string")
+    throw new InvalidRequestError("give `project`, a directory of this machine; files are for a service", { code: "invalid" });
+  const words = [COMMANDS[kind]];
+  for (const [name, value] of Object.entries({ ...limits, ...options })) {
+    if (value === false || value === undefined) continue;
+    words.push(`--${name.replaceAll("_", "-")}`, ...(value === true ? [] : [String(value)]));
+  }
+  for (const dep of (deps as string[] | undefined) ?? []) words.push("--dep", dep);
+  return [...words, project, ...(args ? ["--", ...(args as string[])] : [])];
 }
 
 /** The sandbox-run of this machine: one process per call, no service. */
@@ -54,7 +69,9 @@ export class Local implements Transport {
   }
 
   async #ask(words: string[], given = "", options: CallOptions = {}): Promise<Record<string, unknown>> {
-    const done = await this.#call([...words, "--json"], given, options);
+    const end = words.indexOf("--"); // what follows is not ours
+    const at = end < 0 ? words.length : end;
+    const done = await this.#call([...words.slice(0, at), "--json", ...words.slice(at)], given, options);
     try {
       return JSON.parse(new TextDecoder().decode(done.out)) as Record<string, unknown>;
     } catch {
@@ -62,8 +79,8 @@ export class Local implements Transport {
     }
   }
 
-  async #checked(words: string[], given = ""): Promise<Record<string, unknown>> {
-    const answer = await this.#ask(words, given);
+  async #checked(words: string[], given = "", options: CallOptions = {}): Promise<Record<string, unknown>> {
+    const answer = await this.#ask(words, given, options);
     const error = answer["error"] as RunResult["error"];
     if (error) throw errorOf(error.message ?? "", error);
     return answer;
@@ -90,6 +107,10 @@ export class Local implements Transport {
   stream(request: RunRequest, options: StreamOptions): AsyncIterable<RunEvent> {
     const every = options.metricsEvery ? ["--metrics-every", options.metricsEvery] : [];
     return this.#lines(["--request", "-", ...every], JSON.stringify(request), options);
+  }
+
+  work(kind: WorkKind, request: WorkRequest, options: CallOptions): Promise<Record<string, unknown>> {
+    return this.#checked(workWords(kind, request), "", options);
   }
 
   async languages(): Promise<Record<string, unknown>[]> {

@@ -103,7 +103,17 @@ export interface ConnectOptions {
 }
 
 /** How calls reach sandbox-run: by a process, or over HTTP. */
+export type WorkKind = "tests" | "builds" | "golden";
+
+/** Work on a project: a directory of this machine, or what a service takes: files, a workspace, a root. */
+export type WorkRequest = RunRequest & Schemas["test_request"] & Schemas["build_request"] &
+  Partial<Schemas["golden_request"]>;
+export type TestResult = RunResult & Schemas["test"];
+export type BuildResult = RunResult & Schemas["build"];
+export type GoldenResult = Schemas["golden"];
+
 export interface Transport {
+  work(kind: WorkKind, request: WorkRequest, options: CallOptions): Promise<Record<string, unknown>>;
   run(request: RunRequest, options: CallOptions): Promise<RunResult>;
   stream(request: RunRequest, options: StreamOptions): AsyncIterable<RunEvent>;
   languages(): Promise<Record<string, unknown>[]>;

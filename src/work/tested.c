@@ -1,14 +1,20 @@
-#include "cli/tested.h"
+#include "work/tested.h"
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fd.h"
+#include "base/jsonw.h"
 #include "base/scope.h"
 #include "base/tree_remove.h"
-#include "cli/source.h"
-#include "lib/runner.h"
+#include "model/result.h"
+#include "work/run_alone.h"
+#include "work/work_limits.h"
+
+#define MOST_REPORT (64u << 20)
 
 /* Where the file with the report is copied to. */
 static int make_folder(struct tested *t, sbr_request *req, sbr_error *err)
@@ -30,13 +36,17 @@ static int make_folder(struct tested *t, sbr_request *req, sbr_error *err)
 int tested_prepare(struct tested *t, const struct test_runner *runner, sbr_request *req,
                    char **more, sbr_error *err)
 {
-    *t = (struct tested){ .runner = runner, .stop_fd = -1 };
+    *t = (struct tested){ .runner = runner,
+                          .stop_fd = t->stop_fd,
+                          .installs_nothing = t->installs_nothing,
+                          .installs = t->installs };
     req->command = runner->words != NULL;
     req->complete = true;
-    if (!(req->limits.given & (1u << SBR_WALL_MS)) &&
-        limits_set(&req->limits, SBR_WALL_MS, TESTED_WALL_MS, err) < 0)
+    if (work_limits_set(req, err) < 0 ||
+        request_set_text(&req->language, runner->language, err) < 0 || make_folder(t, req, err) < 0)
         return err->code;
-    if (request_set_text(&req->language, runner->language, err) < 0 || make_folder(t, req, err) < 0)
+    if (runner->package && !runner->missing && !t->installs_nothing &&
+        request_add_dep(req, runner->package, err) < 0)
         return err->code;
     for (const char *const *word = runner->words; word && *word; word++)
         if (request_add_arg(req, *word, err) < 0)
@@ -56,40 +66,18 @@ static bool lacks_runner(const struct tested *t)
                   strlen(t->runner->missing));
 }
 
-static void stop(void *context)
+static int run(struct tested *t, sbr_runtime *rt, sbr_request *req, sbr_error *err)
 {
-    sbr_job_cancel(context);
-}
-
-static int run_once(struct tested *t, sbr_runtime *rt, const sbr_request *req, sbr_error *err)
-{
-    sbr_job *job = NULL;
-    int r;
-
-    if (sbr_job_start(rt, req, &job, err) < 0)
+    if (run_alone(rt, req, t->stop_fd, &t->result, err) < 0)
         return err->code;
-    r = t->stop_fd < 0 ? 0 : runner_watch(job, t->stop_fd, stop, job, err);
-    if (r == 0)
-        r = sbr_job_finish(job, &t->result, err);
-    sbr_job_free(job);
-    return r;
-}
-
-static int run(struct tested *t, sbr_runtime *rt, sbr_request *req, bool quiet, sbr_error *err)
-{
-    sbr_result *first = NULL;
-
-    if (run_once(t, rt, req, err) < 0)
-        return err->code;
-    if (!lacks_runner(t))
+    if (t->installs_nothing || !lacks_runner(t))
         return 0;
-    if (!quiet)
-        fprintf(stderr, "sandbox-run: installing %s\n", t->runner->package);
-    first = take_ptr(t->result);
-    sbr_result_free(first);
+    if (t->installs)
+        t->installs(t->runner->package);
+    sbr_result_free(take_ptr(t->result));
     if (request_add_dep(req, t->runner->package, err) < 0)
         return err->code;
-    return run_once(t, rt, req, err);
+    return run_alone(rt, req, t->stop_fd, &t->result, err);
 }
 
 static char *report_path(const struct tested *t)
@@ -102,12 +90,28 @@ static char *report_path(const struct tested *t)
 static int read_file(struct tested *t, char **ret, size_t *ret_len, sbr_error *err)
 {
     scoped_free char *path = report_path(t);
+    scoped_fd int fd = -1;
 
     if (!path)
         return err_set_oom(err, "test");
-    if (access(path, F_OK) < 0)
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
         return 0; /* the runner did not get so far */
-    return source_read_path(path, ret, ret_len, err);
+    return fd_read_text(fd, MOST_REPORT, ret, ret_len, err);
+}
+
+/* Where the report was on this machine is no part of the result. */
+static void hide_report(struct output_files *files)
+{
+    for (size_t i = 0; i < files->n; i++) {
+        if (strcmp(files->items[i].path, "/work/" TEST_RUNNER_REPORT) != 0)
+            continue;
+        free(files->items[i].path);
+        free(files->items[i].saved);
+        free(files->items[i].skipped);
+        memmove(&files->items[i], &files->items[i + 1], (--files->n - i) * sizeof(files->items[0]));
+        return;
+    }
 }
 
 static int read_report(struct tested *t, sbr_error *err)
@@ -141,11 +145,12 @@ static void forget(struct tested *t)
     test_report_done(&t->report);
 }
 
-int tested_run(struct tested *t, sbr_runtime *rt, sbr_request *req, bool quiet, sbr_error *err)
+int tested_run(struct tested *t, sbr_runtime *rt, sbr_request *req, sbr_error *err)
 {
     forget(t);
-    if (run(t, rt, req, quiet, err) < 0)
+    if (run(t, rt, req, err) < 0)
         return err->code;
+    hide_report(&t->result->files);
     return read_report(t, err);
 }
 
@@ -161,4 +166,47 @@ void tested_done(struct tested *t)
         (void)tree_remove(AT_FDCWD, t->folder);
     sbr_result_free(t->result);
     test_report_done(&t->report);
+}
+
+static void put_counts(struct jsonw *j, const struct report *r)
+{
+    jsonw_open(j, "summary", '{');
+    for (size_t i = 0; i < N_CASE_OUTCOMES; i++)
+        jsonw_number(j, test_report_outcome_name((enum case_outcome)i),
+                     test_report_count(r, (enum case_outcome)i));
+    jsonw_close(j, '}');
+}
+
+static void put_more(struct jsonw *j, const struct tested_summary *s)
+{
+    if (s->measured)
+        jsonw_fixed(j, "coverage_percent", s->percent, 3);
+    else if (s->covers)
+        jsonw_null(j, "coverage_percent");
+    if (s->repeat < 2)
+        return;
+    jsonw_number(j, "repeat", s->repeat);
+    jsonw_open(j, "flaky", '[');
+    for (size_t i = 0; i < s->report->n; i++)
+        if (test_report_is_flaky(&s->report->cases[i]))
+            jsonw_text(j, NULL, s->report->cases[i].name);
+    jsonw_close(j, ']');
+}
+
+char *tested_to_json(const struct tested_summary *s, const sbr_result *result)
+{
+    scoped_free char *run = sbr_result_to_json(result);
+    struct jsonw j;
+
+    if (!run)
+        return NULL;
+    jsonw_init(&j, false);
+    jsonw_open(&j, NULL, '{');
+    jsonw_text(&j, "runner", s->runner);
+    put_counts(&j, s->report);
+    put_more(&j, s);
+    test_report_put_json(&j, "cases", s->report);
+    buf_add_text(&j.out, ",");
+    buf_add_text(&j.out, run + 1);
+    return jsonw_take(&j);
 }
