@@ -43,6 +43,12 @@ static uint64_t microseconds(const char *seconds)
     return value > 0 && value < 1e9 ? (uint64_t)(value * 1e6) : 0;
 }
 
+/* pytest counts lines from 0. */
+static unsigned long line_of(const struct junit *j, const char *line)
+{
+    return line ? strtoul(line, NULL, 10) + !strcmp(j->suite, "pytest") : 0;
+}
+
 static void open_case(struct junit *j, const XML_Char **attributes)
 {
     const char *name = attribute(attributes, "name"), *file = attribute(attributes, "file");
@@ -59,7 +65,7 @@ static void open_case(struct junit *j, const XML_Char **attributes)
     j->at->timed = time != NULL;
     j->at->time_us = time ? microseconds(time) : 0;
     if (file)
-        test_report_set_place(j->at, file, strlen(file), line ? strtoul(line, NULL, 10) : 0);
+        test_report_set_place(j->at, file, strlen(file), line_of(j, line));
 }
 
 static enum case_outcome outcome_of(const char *element)
