@@ -120,6 +120,7 @@ def maven(registry, home, _folder):
 RESOURCE = """class Main { public static void main(String[] args) throws Exception {
     System.out.write(ClassLoader.getSystemResourceAsStream("curious.txt").readAllBytes());
     System.out.flush(); } }"""
+PREPARED = ("java",)  # takes long to be made ready, so it has the store of all tests; each registry has other keys there
 # Language: its manager, what makes a registry, a word of --dep, a program, a word that is nowhere.
 MANAGERS = {
     "ruby": ("gem", gems, "curious@1.0.0", 'require "curious"\nrequire "json"\nprint Curious::SAID', "nowhere"),
@@ -147,6 +148,8 @@ def managed(any_caller, folder, registry):
         manager, make, *_ = MANAGERS[language]
         assert support.have(manager), f"{manager} is not here: tools/packages.sh check installs it"
         env = make(registry, run.home, folder) or {}
+        if language in PREPARED:
+            env["SANDBOX_RUN_CACHE"] = support.cache_of(any_caller)
         return lambda *options, **more: run(*options, env=env, language=language, **more)
 
     return start
