@@ -14,7 +14,7 @@ import pytest
 import support
 from registries import installer, serving, stage, tar_of
 
-pytestmark = pytest.mark.group("managers", weight=6)
+pytestmark = pytest.mark.group("managers", weight=12)
 
 GEMSPEC = 'Gem::Specification.new { |s| s.name = "curious"; s.version = "1.0.0"; s.summary = "x"; ' \
           's.authors = ["x"]; s.files = ["lib/curious.rb"] }'
