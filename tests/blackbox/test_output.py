@@ -253,7 +253,7 @@ def test_a_flood_on_stderr_is_one_too(caller):
 
 KILLS = {
     "by itself": ("os.kill(os.getpid(), 9)", [], "signaled"),
-    "by the time limit": ("import time; time.sleep(1000)", ["--timeout", "300ms"], "timeout"),
+    "by the time limit": ("import time; time.sleep(1000)", ["--timeout", "3s"], "timeout"),
     "by the CPU limit": ("while True: pass", ["--cpu-time", "300ms"], "cpu_limit"),
     "by the memory limit": ("x = [bytearray(1 << 20) for _ in range(1000)]", ["--memory", "48m"],
                             "memory_limit"),
