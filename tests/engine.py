@@ -50,8 +50,8 @@ def descendants(pid):
 
 def groups_of(pid):
     """The control groups that the process made."""
-    return {os.path.join(root, name) for root, names, _ in os.walk("/sys/fs/cgroup")
-            for name in names if name.startswith(f"sandbox-run.{pid}.")}
+    return {path for path in support.groups_below("/sys/fs/cgroup")
+            if os.path.basename(path).startswith(f"sandbox-run.{pid}.")}
 
 
 def members_of(group):

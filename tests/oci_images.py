@@ -83,6 +83,12 @@ def python_members(top="opt/tools"):
             *[host_file(path, f"{top}/lib/{home.name}/{path.relative_to(home)}") for path in sorted(files)]]
 
 
+@functools.lru_cache(maxsize=16)
+def packed(layer):
+    """Quickly, and once: many images have the same layer below."""
+    return gzip.compress(layer, compresslevel=1, mtime=0)
+
+
 class Layout:
     """An image layout in a directory."""
 
@@ -97,7 +103,7 @@ class Layout:
         (self.folder / "blobs" / "sha256" / digest).write_bytes(data)
         return {"digest": "sha256:" + digest, "size": len(data)}
 
-    def add(self, layers, tag="latest", pack=gzip.compress, architecture=ARCHITECTURE, diff_ids=None, **config):
+    def add(self, layers, tag="latest", pack=packed, architecture=ARCHITECTURE, diff_ids=None, **config):
         """An image of layers, each the bytes of an archive."""
         sums = diff_ids or ["sha256:" + hashlib.sha256(layer).hexdigest() for layer in layers]
         made = self.blob(json.dumps({"architecture": architecture, "os": "linux", "config": config,

@@ -13,7 +13,10 @@ import pathlib
 
 import pytest
 
-SLOW = {"java": 8, "go": 2, "rust": 2, "c++": 2, "typescript": 2}  # languages, and how many times as long they take
+SLOW = {"java": 2, "go": 2, "rust": 2, "c++": 4, "typescript": 2}  # languages, and how many times as long they take
+# Files whose tests take many times as long as those of others: most wait for packages of a registry first.
+LONG = {"test_http_tools": 30, "test_mcp_suite": 25, "test_dialect_e2b": 18, "test_mcp_clients": 12, "test_sdk_typescript": 12,
+        "test_test": 4, "test_images": 4, "test_sdk_python": 4, "test_network_clients": 4, "test_kills": 3, "test_project": 3}
 
 
 def pytest_configure(config):
@@ -47,10 +50,12 @@ def groups_of(items):
 
 
 def weight_of(items):
-    """How many, unless a mark or their language says that they take longer than others."""
+    """How many, unless a mark, their file or their language says that they take longer than others."""
     def weight(item):
         mark = item.get_closest_marker("group")
-        return mark.kwargs.get("weight", 1) if mark else SLOW.get(language_of(getattr(item, "callspec", None)), 1)
+        file = pathlib.PurePath(item.nodeid.partition("::")[0]).stem
+        return mark.kwargs.get("weight", 1) if mark \
+            else LONG.get(file) or SLOW.get(language_of(getattr(item, "callspec", None)), 1)
 
     return sum(map(weight, items))
 

@@ -191,12 +191,21 @@ def pids():
     return set(filter(str.isdigit, os.listdir("/proc")))
 
 
+def groups_below(place):
+    """Paths of the cgroups below a directory.  One that has none of its own has two links: its many files are not listed."""
+    with contextlib.suppress(OSError), os.scandir(place) as entries:  # it may go meanwhile
+        below = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+        yield from below
+        for path in below:
+            with contextlib.suppress(OSError):
+                if os.stat(path).st_nlink != 2:
+                    yield from groups_below(path)
+
+
 def leftovers(known=frozenset()):
     """What a run could leave behind on the host, as a set that must be the same afterwards.  Of the pids that are
     known nothing is asked: that takes long on a machine with many."""
-    found = set()
-    for root, dirs, _ in os.walk("/sys/fs/cgroup"):
-        found.update(os.path.join(root, d) for d in dirs if d.startswith("sandbox-run."))
+    found = {path for path in groups_below("/sys/fs/cgroup") if os.path.basename(path).startswith("sandbox-run.")}
     for pid in pids() - known:
         try:
             name = pathlib.Path(f"/proc/{pid}/comm").read_text().strip()

@@ -361,19 +361,15 @@ def test_a_hole_takes_nothing_and_has_a_bound(spaces):
 
 
 def bomb(names, size):
-    """Zeros, of which little is sent."""
-    data = io.BytesIO()
-    with gzip.open(data, "wb", compresslevel=1) as file:
-        for number in range(names):
-            member = tarfile.TarInfo(f"f{number}")
-            member.size = size
-            file.write(member.tobuf())
-            for _ in range(size // MIB):
-                file.write(bytes(MIB))
-    return data.getvalue()
+    """Zeros, of which little is sent.  What is compressed in parts can be put together."""
+    zeros = gzip.compress(bytes(MIB)) * (size // MIB)
+    members = [tarfile.TarInfo(f"f{number}") for number in range(names)]
+    for member in members:
+        member.size = size
+    return b"".join(gzip.compress(member.tobuf()) + zeros for member in members)
 
 
-@pytest.mark.parametrize("names,size", [(1, 300 * MIB), (100, 3 * MIB), (1000, MIB)])
+@pytest.mark.parametrize("names,size", [(1, 300 * MIB), (100, 3 * MIB), (100, MIB)])
 def test_a_bomb_ends_at_the_quota(spaces, names, size):
     packed = bomb(names, size)
     assert len(packed) < names * size // 100

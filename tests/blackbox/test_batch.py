@@ -36,7 +36,7 @@ def test_results_come_in_order_with_their_numbers(caller, folder):
 
 
 def test_options_hold_for_every_request(root, folder):
-    done = sandbox_run("batch", "--env", "X=7", "--timeout", "300ms", "-",
+    done = sandbox_run("batch", "--env", "X=7", "--timeout", "2s", "-",
                        stdin=requests(folder, "echo $X", "sleep 9").read_bytes(), caller=root)
     assert [(one["outcome"], one["stdout"]) for one in lines(done)] == [("exited", "7\n"), ("timeout", "")]
 

@@ -79,7 +79,7 @@ def test_a_cell_that_fails_is_the_last(run):
     cells = read(run.path).cells
     assert cells[1].outputs[0].ename == "ValueError" and cells[2].outputs[0].text == "old"
     assert run(book(code("import sys; sys.exit(7)"), code("1"))).returncode == 7
-    report = json.loads(run(book(code("6 * 7"), code("while True: pass")), "--json", "--timeout", "300ms").stdout)
+    report = json.loads(run(book(code("6 * 7"), code("import time; time.sleep(1000)")), "--json", "--timeout", "2s").stdout)
     assert (report["cells"], report["failed"], report["lost"]) == (2, 2, False)
     assert [one["outcome"] for one in report["results"]] == ["exited", "timeout"]
     lines = run(book(code("6 * 7")), "--stream").stdout.splitlines()

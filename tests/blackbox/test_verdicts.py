@@ -85,7 +85,7 @@ def test_a_program_that_does_not_end_is_ended_in_time(caller, how):
     assert (result["outcome"], result["_status"]) == ("timeout", 124), result
     assert not result["success"]
     assert result["execution_time"] >= 0.25
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
     assert "--timeout" in result["explanation"] and "250ms" in result["explanation"]
 
 
@@ -99,7 +99,7 @@ def test_a_program_may_clean_up_within_the_grace_period(caller):
     code = ("import signal, sys, time\n"
             "def leave(*_): print('cleaned up', flush=True); sys.exit(5)\n"
             "signal.signal(signal.SIGTERM, leave)\nprint('ready', flush=True)\ntime.sleep(1000)")
-    result = python(code, "--timeout", "500ms", "--grace", "30s", caller=caller)
+    result = python(code, "--timeout", "2s", "--grace", "30s", caller=caller)
     assert (result["outcome"], result["exit_code"], result["_status"]) == ("timeout", 5, 124)
     assert result["stdout"] == "ready\ncleaned up\n"
     assert result["execution_time"] < 20  # it did not wait for the rest of the grace period

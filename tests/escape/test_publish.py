@@ -2,6 +2,7 @@
 import contextlib
 import pathlib
 import re
+import select
 import socket
 
 import pytest
@@ -70,13 +71,16 @@ def greeting_of(service, published):
     """The client's own connection is reset when it is turned to the service, perhaps before it is used."""
     with contextlib.suppress(ConnectionResetError):
         socket.create_connection(("127.0.0.1", published), timeout=DEADLINE).close()
-    for _ in range(2):  # the listener that was turned comes first
-        connection, _ = service.accept()
-        with connection:
-            connection.settimeout(DEADLINE)
-            greeting = connection.recv(100)
-        if greeting:
-            return greeting
+    with contextlib.ExitStack() as stack:  # the listener that was turned comes too, and may say nothing until the run ends
+        sockets = [service]
+        while ready := select.select(sockets, [], [], DEADLINE)[0]:
+            for one in ready:
+                if one is service:
+                    sockets.append(stack.enter_context(service.accept()[0]))
+                elif greeting := one.recv(100):
+                    return greeting
+                else:
+                    sockets.remove(one)
     return b""
 
 
