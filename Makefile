@@ -98,10 +98,12 @@ check-diagnosis: ## record anew what the real tools say of each mistake, show wh
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) -B tests/record_diagnosis.py $(TABLES)
 
-check-suites: ## real projects of the registries with their own tests: the runner's cases are those of `test`
-	@tools/packages.sh check
+check-suites: ## real projects with their own tests; the tables of languages over HTTP and the SDKs; /docs in Chromium
+	@tools/packages.sh browser
 	@$(MAKE) --no-print-directory all
 	@cd tests && $(PYTHON) -B real_suites.py $(SUITES)
+	@SBR_WHOLE_TABLE=1 SBR_BROWSER=1 SBR_MUST_WORK=1 $(PYTHON) tests/run.py --suite blackbox \
+		-k "test_same_results or test_reference_page"
 
 check-engines: ## runs in containers of Docker and Podman, whose services the tests start
 	@tools/packages.sh hosts

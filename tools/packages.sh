@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs the Debian packages that a task needs and that are missing.
 #
-#   tools/packages.sh build|check|hosts|bench|diagrams
+#   tools/packages.sh build|check|browser|hosts|bench|diagrams
 #   tools/packages.sh unpack DIR PACKAGE...   without installing them, with all that they need and that is missing
 #
 # Says nothing when all are there.  Without the right to install it prints the command to run.
@@ -13,6 +13,7 @@ check=("${build[@]}" bash bats bubblewrap busybox-static bzip2 chafa clang clang
     iproute2 libclang-rt-14-dev libcmocka-dev libmicrohttpd-dev libsodium-dev libwslay-dev openssl procps prometheus python3-jsonschema
     python3-matplotlib python3-nbformat python3-numpy python3-pandas python3-pil python3-pyte python3-pytest python3-requests python3-setuptools python3-wheel python3-yaml qemu-system-x86 runc
     shellcheck skopeo strace util-linux xz-utils zstd)
+browser=("${check[@]}" chromium)
 hosts=("${check[@]}" apparmor docker.io gcc-aarch64-linux-gnu libc6-dev-arm64-cross mmdebstrap podman
     qemu-system-arm)
 bench=("${build[@]}" bubblewrap crun iproute2 python3-jupyter-client runc)
@@ -96,10 +97,11 @@ fi
 case "${1-}" in
 build) wanted=("${build[@]}") ;;
 check) wanted=("${check[@]}") && want_toolchains ;;
+browser) wanted=("${browser[@]}") && want_toolchains ;;
 hosts) wanted=("${hosts[@]}") && want_toolchains ;;
 bench) wanted=("${bench[@]}") && want_toolchains ;;
 diagrams) wanted=("${diagrams[@]}") ;;
-*) die 'usage: tools/packages.sh build|check|hosts|bench|diagrams' ;;
+*) die 'usage: tools/packages.sh build|check|browser|hosts|bench|diagrams' ;;
 esac
 
 # Elsewhere the names differ; the build itself then says what it lacks.

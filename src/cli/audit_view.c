@@ -45,7 +45,7 @@ static bool take_files(const json_t *line, struct view *v)
     v->program.files = v->files = calloc(json_array_size(list) + 1, sizeof(*v->files));
     if (!v->files)
         return false;
-    json_array_foreach (list, i, file) {
+    json_array_foreach(list, i, file) {
         struct request_file *to = &v->files[v->program.n_files++];
 
         if (!take_bytes(json_object_get(file, "path"), &to->path, &len) || !to->path ||
@@ -61,7 +61,7 @@ static bool take_args(const json_t *line, struct view *v)
     sbr_error ignored;
     size_t i, len;
 
-    json_array_foreach (list, i, arg) {
+    json_array_foreach(list, i, arg) {
         scoped_free char *text = NULL;
 
         if (!take_bytes(arg, &text, &len) || !text ||

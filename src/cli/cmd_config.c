@@ -161,7 +161,8 @@ static void show_names(const struct printer *p)
              request_tier_name(req->require_given ? req->require : config->require));
     show(p, &require);
     snprintf(audit.name, sizeof(audit.name), "audit");
-    snprintf(audit.value, sizeof(audit.value), "%s", config->audit_code ? "with-code"
+    snprintf(audit.value, sizeof(audit.value), "%s",
+             config->audit_code ? "with-code"
              : config->audit    ? "true"
                                 : "false");
     show(p, &audit);

@@ -142,8 +142,8 @@ static bool is_torn(int fd)
 
 int audit_code_append(int dir_fd, const char *line, sbr_error *err)
 {
-    scoped_fd int fd = openat(dir_fd, AUDIT_CODE_NAME,
-                              O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    scoped_fd int fd =
+        openat(dir_fd, AUDIT_CODE_NAME, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
     struct buf out;
     bool done;
 

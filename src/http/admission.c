@@ -4,13 +4,16 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "changes/state_dir.h"
 #include "http/execution.h"
 #include "http/server.h"
 #include "job/engine_socket.h"
+#include "session/session_memory.h"
 
 #define KEPT_BYTES ((uint64_t)1 << 30) /* of the output of a run with `keep_output` */
+#define LOOK_US 1000000
 
 int admission_open(const struct config *config, uint64_t *ret_memory, sbr_error *err)
 {
@@ -31,15 +34,21 @@ struct reserved {
     uint64_t memory, disk;
 };
 
-static struct reserved reserved(const struct server *server)
+static struct reserved reserved(struct server *server)
 {
-    struct reserved sum = { 0, 0 };
+    struct reserved sum = { server->sessions.making, 0 };
+    uint64_t now_us = clock_now_us();
 
-    list_each(at, (struct link *)&server->executions) {
+    if (now_us > server->sessions.looked_us + LOOK_US) { /* they end by themselves, too */
+        server->sessions.memory = session_memory_of_all();
+        server->sessions.looked_us = now_us;
+    }
+    sum.memory += server->sessions.memory;
+    list_each(at, &server->executions) {
         const struct execution *e = link_owner(at, struct execution, link);
 
-        sum.memory += e->job ? e->memory_bytes : 0;
-        sum.disk += e->job ? e->disk_bytes : 0;
+        sum.memory += execution_is_over(e) ? 0 : e->memory_bytes;
+        sum.disk += execution_is_over(e) ? 0 : e->disk_bytes;
     }
     return sum;
 }
@@ -61,20 +70,20 @@ static bool has_engine(void)
 }
 
 /* A run that alone needs more than there is has the machine to itself. */
-static int check_memory(const struct server *server, const sbr_request *req, sbr_error *err)
+static int check_memory(struct server *server, uint64_t wanted, sbr_error *err)
 {
-    uint64_t wanted = req->limits.value[SBR_MEMORY_BYTES], taken = reserved(server).memory;
+    uint64_t taken = reserved(server).memory;
 
     if (!taken || (taken <= server->memory && wanted <= server->memory - taken) || has_engine())
         return 0;
     return err_set(err, SBR_E_BUSY, "http",
-                   "the memory of this machine is reserved for other runs; ask again, lower the "
-                   "memory limit, or let the operator start an engine, which has a queue");
+                   "the memory of this machine is reserved for other runs and sessions; ask again, "
+                   "lower the memory limit, or let the operator start an engine");
 }
 
 /* Files of runs are memory, but workspaces and kept output are not.  What runs have written already
  * is counted twice: as used, and as theirs to use. */
-static int check_disk(const struct server *server, const sbr_request *req, sbr_error *err)
+static int check_disk(struct server *server, const sbr_request *req, sbr_error *err)
 {
     uint64_t wanted = admission_disk_of(req), taken = reserved(server).disk;
     struct state_dir dir = { .fd = -1 };
@@ -93,7 +102,29 @@ static int check_disk(const struct server *server, const sbr_request *req, sbr_e
     return r;
 }
 
-int admission_check(const struct server *server, const sbr_request *req, sbr_error *err)
+int admission_check(struct server *server, const sbr_request *req, sbr_error *err)
 {
-    return check_memory(server, req, err) < 0 ? err->code : check_disk(server, req, err);
+    if (check_memory(server, req->limits.value[SBR_MEMORY_BYTES], err) < 0)
+        return err->code;
+    return check_disk(server, req, err);
+}
+
+int admission_begin_session(struct server *server, uint64_t memory, sbr_error *err)
+{
+    server->sessions.looked_us = 0;
+    if (check_memory(server, memory, err) < 0)
+        return err->code;
+    server->sessions.making += memory;
+    return 0;
+}
+
+void admission_end_session(struct server *server, uint64_t memory)
+{
+    server->sessions.making -= memory;
+    server->sessions.looked_us = 0;
+}
+
+bool admission_has_sessions(const struct server *server)
+{
+    return session_memory_of_all() <= server->memory || has_engine();
 }

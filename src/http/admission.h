@@ -1,4 +1,5 @@
-/* Room for one more run: memory and disk are reserved, so that this machine is not overcommitted.
+/* Room for one more run or session: memory and disk are reserved, so that this machine is not
+ * overcommitted.
  *
  * An engine reserves memory itself and lets runs wait.  Without one there is no queue, and what
  * does not fit is refused. */
@@ -12,7 +13,19 @@ struct server;
 /* `http.memory` of the configuration, or nine tenths of the memory. */
 int admission_open(const struct config *config, uint64_t *ret_memory, sbr_error *err) must_check;
 /* SBR_E_BUSY: it does not fit now. */
-int admission_check(const struct server *server, const sbr_request *req, sbr_error *err) must_check;
+int admission_check(struct server *server, const sbr_request *req, sbr_error *err) must_check;
+
+/* The memory of sessions, which are no children of the gateway and may outlive it. */
+struct admission_sessions {
+    uint64_t memory, looked_us; /* of those that live, and when that was so */
+    uint64_t making;            /* of those that are being made */
+};
+/* Reserves memory for a session; SBR_E_BUSY as above. */
+int admission_begin_session(struct server *server, uint64_t memory, sbr_error *err) must_check;
+/* It lives, or it could not be made. */
+void admission_end_session(struct server *server, uint64_t memory);
+/* In any thread: false when sessions alone have more than there is. */
+bool admission_has_sessions(const struct server *server);
 
 /* Bytes of the disk that a run may leave: of its workspace and its kept output. */
 uint64_t admission_disk_of(const sbr_request *req);

@@ -36,6 +36,10 @@ static int session_made(void *context, const char *id, sbr_error *err)
     unsigned int n = 0;
     int r;
 
+    if (!admission_has_sessions(agent->server))
+        return err_set(err, SBR_E_BUSY, "session",
+                       "the memory of this machine is reserved for other sessions; close_session "
+                       "ends one");
     if (agent->tenant.local)
         return 0;
     snprintf(owner.own, sizeof(owner.own), "%s", id);

@@ -12,7 +12,8 @@ static const char head[] =
     "<title>sandbox-run: HTTP</title>\n"
     "<style>body{font:16px/1.5 system-ui,sans-serif;max-width:70em;margin:2em auto;padding:0 1em}"
     "table{border-collapse:collapse;width:100%}td,th{border-bottom:1px solid;padding:.3em .6em;"
-    "text-align:left;vertical-align:top}code{white-space:nowrap}"
+    "text-align:left;vertical-align:top}code{font-size:.85em;white-space:nowrap}"
+    "td:nth-child(2){min-width:15em}td:nth-child(n+3) code{white-space:normal}"
     "@media(prefers-color-scheme:dark){body{background:#111;color:#eee}a{color:#8cf}}</style>\n";
 
 static void add_code(struct buf *out, const char *text)

@@ -5,6 +5,7 @@
 #include "base/list.h"
 #include "base/loop.h"
 #include "config/config.h"
+#include "http/admission.h"
 #include "http/counters.h"
 #include "http/roots.h"
 #include "http/spans.h"
@@ -51,7 +52,8 @@ struct server {
     struct config config;
     struct roots roots;
     struct spans spans;
-    uint64_t memory; /* that runs may use together where no engine has a say */
+    uint64_t memory; /* that runs and sessions may use together where no engine has a say */
+    struct admission_sessions sessions;
     sbr_runtime *rt;
     struct link visitors, closed; /* connections; those that are freed after the turn */
     struct link waiting, ready;   /* exchanges whose reply comes later; that have some to send */

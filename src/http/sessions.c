@@ -6,12 +6,15 @@
 
 #include "base/scope.h"
 #include "base/text.h"
+#include "http/admission.h"
 #include "http/handlers.h"
 #include "http/offload.h"
 #include "http/ownership.h"
 #include "http/problem.h"
 #include "http/route.h"
+#include "http/server.h"
 #include "http/submission.h"
+#include "session/session_memory.h"
 
 enum { WORD_OWN, WORD_ID, WORD_CALL, WORD_PATH };
 
@@ -144,16 +147,26 @@ static int own_session(struct offload *o, char *text, sbr_error *err)
     return 0;
 }
 
+/* A session that is being made. */
+struct making {
+    sbr_session_bounds bounds;
+    uint64_t memory; /* that it may use, which is reserved */
+};
+
 static int create_session(struct offload *o, sbr_error *err)
 {
+    const struct making *making = o->extra;
     char *text = NULL;
-    int r = sbr_session_create(o->req, o->extra, &text, err);
+    int r = sbr_session_create(o->req, &making->bounds, &text, err);
 
     return r < 0 ? r : own_session(o, text, err);
 }
 
 static void session_made(struct offload *o, const sbr_error *err)
 {
+    const struct making *making = o->extra;
+
+    admission_end_session(o->server, making->memory);
     free(o->extra);
     if (err || !o->x)
         return;
@@ -195,38 +208,59 @@ static bool has_room(struct exchange *x)
     return false;
 }
 
+/* Reserves the memory and lets a thread make the session; takes over what `o` has. */
+static void make_session(struct exchange *x, struct offload *o, const struct making *making)
+{
+    sbr_error err;
+
+    o->extra = malloc(sizeof(*making));
+    if (!o->extra)
+        err_set_oom(&err, "http");
+    if (o->extra && admission_begin_session(x->server, making->memory, &err) == 0) {
+        memcpy(o->extra, making, sizeof(*making));
+        offload_start(x, o);
+        return;
+    }
+    problem_reply_error(x, &err);
+    sbr_request_free(o->req);
+    free(o->extra);
+    free(o->words[WORD_OWN]);
+    free(o->words[WORD_ID]);
+}
+
 void sessions_fork(struct exchange *x)
 {
     struct offload o = { .work = fork_session, .done = session_made };
+    struct making making = { .memory = 0 };
 
-    if (has_room(x) && name_session(x, &o))
-        offload_start(x, &o);
+    if (!has_room(x) || !name_session(x, &o))
+        return;
+    making.memory = session_memory_of(o.words[WORD_OWN]);
+    make_session(x, &o, &making);
 }
 
 void sessions_create(struct exchange *x)
 {
-    sbr_session_bounds *bounds = calloc(1, sizeof(*bounds));
     struct submission_fault fault = { .status = 0 };
-    struct offload o = { .work = create_session, .done = session_made, .extra = bounds };
-    json_t *body = bounds && has_room(x) ? submission_body(x) : NULL;
+    struct offload o = { .work = create_session, .done = session_made };
+    json_t *body = has_room(x) ? submission_body(x) : NULL;
+    struct making making;
     int r;
 
-    if (!body) {
-        free(bounds);
+    if (!body)
         return;
-    }
-    *bounds = (sbr_session_bounds){ .struct_size = sizeof(*bounds),
-                                    .idle_ms = take_bound(body, "idle_ms"),
-                                    .age_ms = take_bound(body, "age_ms"),
-                                    .freeze_ms = take_bound(body, "freeze_ms") };
+    making.bounds = (sbr_session_bounds){ .struct_size = sizeof(making.bounds),
+                                          .idle_ms = take_bound(body, "idle_ms"),
+                                          .age_ms = take_bound(body, "age_ms"),
+                                          .freeze_ms = take_bound(body, "freeze_ms") };
     r = submission_read(x->server, &x->tenant, body, &o.req, &fault);
     json_decref(body);
-    if (r == 0) {
-        offload_start(x, &o);
+    if (r < 0) {
+        submission_refuse(x, &fault);
         return;
     }
-    free(bounds);
-    submission_refuse(x, &fault);
+    making.memory = o.req->limits.value[SBR_MEMORY_BYTES];
+    make_session(x, &o, &making);
 }
 
 /* Sessions by the ids of the library, and those of one tenant. */
@@ -302,9 +336,15 @@ static int end_session(struct offload *o, sbr_error *err)
     return r;
 }
 
+static void session_ended(struct offload *o, const sbr_error *err)
+{
+    (void)err;
+    admission_end_session(o->server, 0);
+}
+
 void sessions_end(struct exchange *x)
 {
-    struct offload o = { .work = end_session };
+    struct offload o = { .work = end_session, .done = session_ended };
 
     if (name_session(x, &o))
         offload_start(x, &o);

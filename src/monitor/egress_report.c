@@ -1,6 +1,7 @@
 #include "monitor/egress_report.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/log.h"
 
@@ -16,44 +17,68 @@ static const char *const way_missing[N_EGRESS_WAYS] = {
     [WAY_PORTS] = "ports that no rule names (the kernel lacks nft_tproxy and nft_redir)",
 };
 
+/* True when the person allowed later what was refused here: by the same rule, or for all ports. */
+static bool is_granted(const struct string_list *granted, const struct denial *one)
+{
+    static const char option[] = "--allow-host ";
+    const char *rule = one->remedy + strlen(option);
+
+    if (strncmp(one->remedy, option, strlen(option)) != 0)
+        return false;
+    for (size_t i = 0; i < granted->n; i++) {
+        size_t len = strlen(granted->items[i]);
+
+        if (!strncmp(rule, granted->items[i], len) && (rule[len] == '\0' || rule[len] == ':'))
+            return true;
+    }
+    return false;
+}
+
 /* The helper is ours, but its memory is shared: nothing in it is trusted. */
 static uint32_t count_of(const struct egress_page *page)
 {
-    return page->n_denials < DENIALS_MAX ? page->n_denials : DENIALS_MAX;
+    const volatile uint32_t *shared = &page->n_denials; /* read once: it may change meanwhile */
+    uint32_t n = *shared;
+
+    return n < DENIALS_MAX ? n : DENIALS_MAX;
 }
 
-static void add_denial(const struct denial *shared, uint64_t before, struct denials *denials)
+static void add_denial(const struct denial *shared, uint64_t before,
+                       const struct string_list *granted, struct denials *denials)
 {
     struct denial one = *shared;
 
     one.target[sizeof(one.target) - 1] = '\0';
     one.rule[sizeof(one.rule) - 1] = '\0';
     one.remedy[sizeof(one.remedy) - 1] = '\0';
-    if (one.kind >= N_DENIAL_KINDS || one.count <= before)
+    if (one.kind >= N_DENIAL_KINDS || one.count <= before || is_granted(granted, &one))
         return;
     one.count -= before;
     denials_add(denials, &one);
 }
 
-static uint32_t read_denials(const struct egress_page *page, uint32_t from, struct denials *denials)
+static uint32_t read_denials(const struct egress_page *page, uint32_t from,
+                             const struct string_list *granted, struct denials *denials)
 {
     uint32_t n = count_of(page);
 
     for (uint32_t i = from; i < n; i++)
-        add_denial(&page->denials[i], 0, denials);
+        add_denial(&page->denials[i], 0, granted, denials);
     return n;
 }
 
 uint32_t egress_report_refusals(const struct egress *egress, uint32_t from, struct denials *to)
 {
-    return egress->page ? read_denials(egress->page, from, to) : from;
+    const struct string_list none = { 0 };
+
+    return egress->page ? read_denials(egress->page, from, &none, to) : from;
 }
 
 uint64_t egress_report_count(const struct egress *egress, uint64_t counts[DENIALS_MAX])
 {
     const struct egress_page *page = egress->page;
 
-    for (uint32_t i = 0; page && i < count_of(page); i++)
+    for (uint32_t i = 0, n = page ? count_of(page) : 0; i < n; i++)
         counts[i] = page->denials[i].count;
     return page ? page->denials_dropped : 0;
 }
@@ -63,8 +88,8 @@ void egress_report_since(const struct egress *egress, const uint64_t counts[DENI
 {
     const struct egress_page *page = egress->page;
 
-    for (uint32_t i = 0; page && i < count_of(page); i++)
-        add_denial(&page->denials[i], counts[i], to);
+    for (uint32_t i = 0, n = page ? count_of(page) : 0; i < n; i++)
+        add_denial(&page->denials[i], counts[i], &egress->granted, to);
 }
 
 void egress_report_read(const struct egress *egress, sbr_result *result)
@@ -78,7 +103,7 @@ void egress_report_read(const struct egress *egress, sbr_result *result)
     result->usage.network_in_bytes = page->bytes_in;
     result->usage.network_out_bytes = page->bytes_out;
     result->usage.network_cpu_us = page->cpu_us;
-    (void)read_denials(page, 0, &result->denials);
+    (void)read_denials(page, 0, &egress->granted, &result->denials);
     result->denials.dropped += page->denials_dropped;
     log_info("egress", "%" PRIu64 " connections, %" PRIu64 " names looked up, %" PRIu64 " refusals",
              result->usage.connections, (uint64_t)page->names, (uint64_t)page->refused);

@@ -143,7 +143,7 @@ int egress_start(struct egress *egress, const struct plan *plan, sbr_error *err)
     return r;
 }
 
-int egress_allow(const struct egress *egress, const struct host_rule *rule, sbr_error *err)
+int egress_allow(struct egress *egress, const struct host_rule *rule, sbr_error *err)
 {
     struct network more = { .mode = NETWORK_ALLOW,
                             .rules = (struct host_rule *)rule,
@@ -161,10 +161,12 @@ int egress_allow(const struct egress *egress, const struct host_rule *rule, sbr_
     if (!sent || poll(&answers, 1, LEARN_MS) != 1 ||
         recv(egress->alive, &learned, sizeof(learned), MSG_DONTWAIT) != sizeof(learned))
         return err_set(err, SBR_E_SYSTEM, "egress", "the way out does not answer; ask again");
-    return learned ? 0
-                   : err_set(err, SBR_E_INVALID, "egress",
-                             "the way out has no room for another rule; the most are %d",
-                             NETWORK_MAX_RULES);
+    if (!learned)
+        return err_set(err, SBR_E_INVALID, "egress",
+                       "the way out has no room for another rule; the most are %d",
+                       NETWORK_MAX_RULES);
+    (void)!string_list_add(&egress->granted, rule->text, err); /* only reports need it */
+    return 0;
 }
 
 void egress_stop(struct egress *egress)
@@ -189,6 +191,7 @@ void egress_stop(struct egress *egress)
 void egress_done(struct egress *egress)
 {
     free(egress->spawn);
+    string_list_done(&egress->granted);
     if (egress->page)
         munmap(egress->page, sizeof(*egress->page));
     scope_close_fd(&egress->process.pidfd);

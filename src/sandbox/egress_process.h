@@ -13,8 +13,9 @@ struct egress {
     int alive;               /* our end; shut down once the program is over */
     int far_link, far_alive; /* egress's ends, until it is started */
     struct egress_page *page;
-    bool died;      /* before it had passed on everything; known once it was stopped */
-    struct ids ids; /* when root starts it: a user of its own, shared with nothing */
+    bool died;                  /* before it had passed on everything; known once it was stopped */
+    struct ids ids;             /* when root starts it: a user of its own, shared with nothing */
+    struct string_list granted; /* rules that came while the program ran, as text */
 };
 
 /* When root has no id free for it: not one of a run, a person, a daemon or a dynamic user. */
@@ -36,8 +37,7 @@ int egress_start(struct egress *egress, const struct plan *plan, sbr_error *err)
 /* Gives egress a moment to pass on what the program has sent already, then ends it. */
 void egress_stop(struct egress *egress);
 /* A rule more for the program that runs. */
-int egress_allow(const struct egress *egress, const struct host_rule *rule, sbr_error *err)
-    must_check;
+int egress_allow(struct egress *egress, const struct host_rule *rule, sbr_error *err) must_check;
 void egress_done(struct egress *egress);
 
 #endif

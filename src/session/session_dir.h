@@ -14,6 +14,7 @@
 #define SESSION_LOCK "lock"
 #define SESSION_SOCKET "socket"
 #define SESSION_META "session.json"
+#define SESSION_META_MEMORY "memory_limit_bytes" /* a key of it */
 #define SESSION_CELLS "cells.jsonl"
 #define SESSION_WORDS "words.json"
 

@@ -34,9 +34,10 @@ void supervisor_note(const struct session *s)
     sbr_error ignored; /* `list` then knows less of a session whose supervisor died */
 
     session_dir_boot_id(boot);
-    meta = json_pack("{s:s, s:s, s:I, s:s, s:I, s:I, s:s?}", "id", s->dir.id, "lang",
+    meta = json_pack("{s:s, s:s, s:I, s:s, s:I, s:I, s:I, s:s?}", "id", s->dir.id, "lang",
                      s->language->name, "created", (json_int_t)(s->created_at_us / 1000000),
                      "boot_id", boot, "pid", (json_int_t)getpid(), "cells", (json_int_t)s->cells,
+                     SESSION_META_MEMORY, (json_int_t)s->request.limits.value[SBR_MEMORY_BYTES],
                      "reason", s->state == SESSION_LOST ? s->reason : NULL);
     text = meta ? json_dumps(meta, JSON_COMPACT) : NULL;
     json_decref(meta);

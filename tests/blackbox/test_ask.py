@@ -89,6 +89,9 @@ def test_the_person_decides_about_each_host(lab, folder, any_caller):
         terminal.end()
         assert terminal.settings_are_as_before()
         assert b"other.example.org - Ctrl-]" not in terminal.bytes.split(b"other.example.org: no way")[2]
+        left = terminal.bytes.split(b"loop.example.org: no way")[-1]
+        assert b"--allow-host other.example.org" in left, left
+        assert b"--allow-host web.example.org" not in left, "it was allowed"
 
 
 def overdraws(terminal):

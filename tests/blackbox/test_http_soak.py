@@ -2,10 +2,12 @@
 import collections
 import concurrent.futures
 import contextlib
+import hashlib
 import http.client
 import json
 import os
 import random
+import struct
 import subprocess
 import threading
 
@@ -17,6 +19,7 @@ REQUESTS = int(os.environ.get("SOAK_REQUESTS", "40"))  # 10,000 by `make soak`
 KILLS = 2 if REQUESTS > 1000 else 1  # of the gateway, and of the engine beside it in a long run
 AT_ONCE = 64
 PATIENCE_S = support.DEADLINE + REQUESTS / 4
+ASK_S = 0.05  # between two questions of a client that was cut off or refused
 LEAVES = 0.2  # of the clients
 IDLE = 200
 IDLE_KIB = 20
@@ -30,43 +33,58 @@ def settings(folder, text):
     return {"XDG_CONFIG_HOME": str(folder / "config")}
 
 
-def ask(running, number, leaves, answers):
-    """One request; `answers` gets its status, or None when the gateway was killed meanwhile."""
-    connection = running.connect()
-    with contextlib.closing(connection):
-        try:
-            connection.request("POST", "/v1/executions", json.dumps({"args": ["sh", "-c", f"echo {number}"]}),
-                               {"Content-Type": "application/json", "Idempotency-Key": f"soak-{number}"})
-            if leaves:
-                return
-            reply = connection.getresponse()
-            body = json.loads(reply.read())
-        except (OSError, http.client.HTTPException):
-            answers.append((number, None))
-            return
-    assert reply.status in (200, 429, 503), body
-    if reply.status == 200 and KILLS > 1 and body["outcome"] != "exited":  # its engine was killed
-        answers.append((number, None))
-        return
-    assert reply.status != 200 or body["stdout"] == f"{number}\n", body
-    answers.append((number, body["id"] if reply.status == 200 else reply.status))
+class Client:
+    """One request.  A client that was cut off or refused asks again, with the same key, until it has its answer."""
+
+    def __init__(self, running, number, leaves):
+        self.running, self.number, self.leaves = running, number, leaves
+        self.id, self.cut_off = None, 0
+
+    def ask(self):
+        """True when it is done."""
+        connection = self.running.connect()
+        with contextlib.closing(connection):
+            try:
+                connection.request("POST", "/v1/executions", json.dumps({"args": ["sh", "-c", f"echo {self.number}"]}),
+                                   {"Content-Type": "application/json", "Idempotency-Key": f"soak-{self.number}"})
+                if self.leaves:
+                    return True
+                reply = connection.getresponse()
+                body = json.loads(reply.read())
+            except (OSError, http.client.HTTPException):
+                self.cut_off += 1
+                return False
+        assert reply.status in (200, 429, 503), body
+        if reply.status != 200:
+            return False
+        if KILLS > 1 and body["outcome"] != "exited":  # its engine was killed; the key has this result now
+            self.id, self.cut_off = body["id"], self.cut_off + 1
+            return True
+        assert body["stdout"] == f"{self.number}\n", body
+        self.id = body["id"]
+        return True
+
+    def run(self):
+        assert engine.within(PATIENCE_S, self.ask, look_s=ASK_S), self.number
+        return self
 
 
 def kill(running):
+    """Without a word; nothing of it is left then."""
+    left, groups = gateway.runs_of(running), engine.groups_of(running.process.pid)
+    pid = running.process.pid
     running.process.kill()
     running.process.wait()
     running.process.stderr.close()
+    assert engine.within(30, lambda: not [child for child in left if os.path.exists(f"/proc/{child}")])
+    assert engine.within(30, lambda: not engine.groups_of(pid) and not any(map(os.path.exists, groups)))
 
 
-def children_of(running):
-    return gateway.runs_of(running)
-
-
-def ask_many(running, numbers, chance, answers, harm):
+def ask_many(clients, harm):
     """All of them at once as far as AT_ONCE goes; `harm` is done when half of them have an answer."""
     seen = threading.Semaphore(0)
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        asked = [pool.submit(ask, running, n, chance.random() < LEAVES, answers) for n in numbers]
+        asked = [pool.submit(client.run) for client in clients]
         for future in asked:
             future.add_done_callback(lambda _: seen.release())
         for _ in range(len(asked) // 2):
@@ -77,11 +95,11 @@ def ask_many(running, numbers, chance, answers, harm):
 
 
 def audited(running):
-    """How often each run is on record, once the chain is found to be whole."""
+    """The runs on record, once the chain is found to be whole."""
     verified = subprocess.run([support.SANDBOX_RUN, "audit", "verify"], env=running.env, capture_output=True, text=True)
     assert verified.returncode == 0, verified.stdout + verified.stderr
     rows = subprocess.run([support.SANDBOX_RUN, "audit", "export"], env=running.env, capture_output=True, check=True).stdout
-    return collections.Counter(json.loads(line)["id"] for line in rows.splitlines())
+    return [row for row in map(json.loads, rows.splitlines()) if "kind" not in row]
 
 
 @contextlib.contextmanager
@@ -94,39 +112,44 @@ def warm_engine(folder):
         yield warm, warm.variables()
 
 
+def digest_of(number):
+    """As the audit has it: of a command's words."""
+    words = ["sh", "-c", f"echo {number}"]
+    data = struct.pack("=QQ", 2**64 - 1, 0) + b"".join(struct.pack("=Q", len(word)) + word.encode() for word in words)
+    return hashlib.sha256(data).hexdigest()
+
+
 def test_clients_leave_and_a_gateway_is_killed(tmp_path):
-    chance, answers = random.Random(22), []
+    chance, clients = random.Random(22), []
     with warm_engine(tmp_path / "engine") as (warm, variables):
         env = {**settings(tmp_path, "audit: true\n"), **variables}
-        running = gateway.Gateway(tmp_path / "g", env=env)
+        running = gateway.Gateway(tmp_path / "g", env=env).__enter__()
 
         def kill_gateway():
-            left = children_of(running)
             kill(running)
-            assert engine.within(30, lambda: not [pid for pid in left if os.path.exists(f"/proc/{pid}")])
             assert audited(running)
+            running.__enter__()
 
-        parts = [kill_gateway] * KILLS + [lambda: None]
-        if warm:
-            parts[1:1] = [warm.kill] * KILLS
-        each = REQUESTS // len(parts)
-        for part, harm in enumerate(parts):
-            if running.process is None or running.process.poll() is not None:
-                running.__enter__()
-            ask_many(running, range(part * each, (part + 1) * each), chance, answers, harm)
-            if warm and warm.process is None:
-                warm.restart()
+        def kill_engine():
+            assert not warm.kill()
+            warm.restart()
+
+        harms = ([kill_gateway, kill_engine] if warm else [kill_gateway]) * KILLS + [lambda: None]
+        for part, harm in enumerate(harms):
+            numbers = range(part * REQUESTS // len(harms), (part + 1) * REQUESTS // len(harms))
+            clients += [Client(running, number, chance.random() < LEAVES) for number in numbers]
+            ask_many(clients[numbers[0]:], harm)
         assert gateway.children_are_gone(running)
         running.__exit__(None, None, None)
-    done = [key for _, key in answers if isinstance(key, str)]
-    last = (len(parts) - 1) * each
-    assert len(done) > REQUESTS // 4 and not [n for n, key in answers if key is None and n >= last]
-    assert len(set(done)) == len(done), "each request has a run of its own"
-    times = audited(running)
-    assert all(times[key] == 1 for key in done)
+    waited = [client for client in clients if not client.leaves]
+    rows = audited(running)
+    times, runs = collections.Counter(row["id"] for row in rows), collections.Counter(row["program_sha256"] for row in rows)
+    assert all(client.id for client in waited) and len({client.id for client in waited}) == len(waited), "none is lost"
+    assert all(times[client.id] == 1 and runs[digest_of(client.number)] for client in waited), "each is on record"
+    doubled = [client.number for client in clients if runs[digest_of(client.number)] > 1 + client.cut_off]
+    assert not doubled, "only what was cut off runs again"
     if KILLS > 1:
-        print(f"{len(answers)} of {REQUESTS} waited: {len(done)} done, "
-              f"{sum(key is None for _, key in answers)} cut off by a kill")
+        print(f"{len(clients)} requests, {len(waited)} waited, {sum(client.cut_off for client in clients)} cut off")
 
 
 def memory_kib(running):

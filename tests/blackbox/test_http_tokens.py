@@ -107,7 +107,7 @@ def test_wrong_words_are_refused(http, words):
 def test_runs_tokens_and_refusals_go_on_record(tmp_path):
     settings = tmp_path / "config" / "sandbox-run"
     settings.mkdir(parents=True)
-    (settings / "config.yaml").write_text("audit: true\nhttp: {memory: 600m}\n")
+    (settings / "config.yaml").write_text("audit: with-code\nhttp: {memory: 600m}\n")
     with gateway.Gateway(tmp_path / "g", env={"XDG_CONFIG_HOME": str(tmp_path / "config")}) as http:
         token = http.token("kept")
         done = http.run({"language": "bash", "code": "exit 4"}, token=token)
@@ -121,13 +121,22 @@ def test_runs_tokens_and_refusals_go_on_record(tmp_path):
         assert gateway.engine.within(20, lambda: http.ask("GET", held.headers["Location"], token=token).json()["status"] == "done")
         session = http.ask("POST", "/v1/sessions", {"language": "python"}, token=token).headers["Location"]
         assert http.ask("POST", session + "/cells", {"code": "1"}, token=token).status == 200
+        for path, body in (("/v1/executions", {"language": "bash", "code": ":"}), ("/v1/sessions", {"language": "python"}),
+                           (session + "/fork", None)):
+            full = http.ask("POST", path, body, token=token)
+            assert full.status == 429 and "sessions" in full.json()["detail"], "a session has its memory while it lives"
+        assert http.run(small, token=token)["exit_code"] == 0
         assert http.ask("DELETE", session, token=token).status == 200
+        assert http.run({"language": "bash", "code": ":"}, token=token)["exit_code"] == 0
         rows = [json.loads(line) for line in subprocess.run(
             [support.SANDBOX_RUN, "audit", "export"], env=http.env, capture_output=True, check=True).stdout.splitlines()]
+        cell, = [row for row in rows if row["outcome"] == "cell"]
+        shown = subprocess.run([support.SANDBOX_RUN, "audit", "show", cell["id"], "--json"], env=http.env,
+                               capture_output=True, check=True).stdout
+    assert json.loads(shown)["code"] == {"language": "python", "code": "1"}
     assert [row["outcome"] for row in rows][:5] == ["token_created", "exited", "refused", "refused", "exited"]
     assert rows[1]["caller"] == "kept" and rows[1]["id"] == done["id"] and rows[2]["path"] == "/version"
     assert (rows[3]["method"], rows[3]["path"], rows[3]["caller"]) == ("POST", "/v1/executions", "kept")
-    cell, = [row for row in rows if row["outcome"] == "cell"]
     assert (cell["caller"], cell["verdict"], cell["cell"]) == ("kept", "exited", "1") and len(cell["program_sha256"]) == 64
     assert all(first["hash"] == second["prev"] for first, second in zip(rows, rows[1:]))
 

@@ -30,10 +30,8 @@ export { healthy, known, peak, wrong };
 """
 
 
-@pytest.fixture(name="installed", scope="module")
-def sdk_installed(tmp_path_factory):
+def install(place):
     """What `npm pack` makes of the sources, in a directory with nothing else."""
-    place = tmp_path_factory.mktemp("sdk")
     modules = registry_packages.npm("sdk-typescript", SDK)
     subprocess.run(["cp", "-r", SDK, place / "source"], check=True)
     (place / "source" / "node_modules").symlink_to(modules)
@@ -47,6 +45,11 @@ def sdk_installed(tmp_path_factory):
     subprocess.run(["tar", "-xzf", archive, "--strip-components=1", "-C", home], check=True)
     (place / "package.json").write_text('{"type": "module"}')
     return place
+
+
+@pytest.fixture(name="installed", scope="module")
+def sdk_installed(tmp_path_factory):
+    return install(tmp_path_factory.mktemp("sdk"))
 
 
 @pytest.fixture(name="service", scope="module")

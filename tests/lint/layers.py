@@ -65,6 +65,7 @@ MAY_INCLUDE_ONLY = {
         "job/engine_socket.h",  # its own socket stands beside the engine's
         "plan/policy.h",  # the filter of its fronts
         "sandbox/peer.h",  # which process is at the other end of that socket
+        "session/session_memory.h",  # sessions count in the memory that is reserved
         "workspace/workspace.h",  # lists and removes workspaces
     },
     "work": {

@@ -10,7 +10,9 @@
 
 static void the_digest_of_a_cell_is_that_of_its_text(void **state)
 {
-    const struct audit_program cell = { .language = "python", .code = "abc", .code_len = 3, .is_cell = true };
+    const struct audit_program cell = {
+        .language = "python", .code = "abc", .code_len = 3, .is_cell = true
+    };
     char digest[SHA256_HEX_SIZE], *line;
 
     (void)state;
