@@ -140,6 +140,7 @@ static int execute(sbr_session *s, struct display *display, char **ret, sbr_erro
     if (o->request->limits.given & 1u << SBR_WALL_MS)
         timeout = o->request->limits.value[SBR_WALL_MS];
     session_watch_interrupt(s);
+    display_fit(display, s);
     r = sbr_session_exec_in(s, o->lang, code, len, timeout,
                             o->stream ? session_pass_line
                             : o->json ? NULL

@@ -68,6 +68,7 @@ static int execute(struct display *display, const char *id, const char *code, si
 
     if (r == 0) {
         session_watch_interrupt(s);
+        display_fit(display, s);
         r = sbr_session_exec(s, code, len, 0,
                              o->stream ? session_pass_line
                              : o->json ? NULL
