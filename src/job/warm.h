@@ -45,6 +45,9 @@ struct warm {
     void (*answered)(struct sbr_job *job); /* the answer is there: warm_enter is next */
 };
 
+/* The environment says that no engine is asked. */
+bool warm_is_unwanted(void);
+
 /* True: the engine will answer; false: the stage is started cold.  The job's plan is the stage's,
  * made of `in`. */
 bool warm_ask(struct sbr_job *job, const struct plan_input *in);

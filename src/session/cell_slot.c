@@ -151,7 +151,7 @@ static bool connect_engine(struct session *s)
 {
     int fd;
 
-    if (getenv(WARM_COLD_ENV) || engine_connect(&fd) < 0)
+    if (warm_is_unwanted() || engine_connect(&fd) < 0)
         return false;
     s->slot.watch = loop_watch_of(fd, answer_came, s);
     if (loop_add(&s->loop, &s->slot.watch, EPOLLIN) == 0)

@@ -77,9 +77,8 @@ static bool read_number(struct session *s, struct connection *c, const json_t *l
 
 static void op_exec(struct session *s, struct connection *c, const json_t *line)
 {
-    const struct number_field timeout = { "timeout_ms", 1,
-                                          (json_int_t)limit_defs[SBR_WALL_MS].max },
-                              width = { "width", 20, 1000 };
+    const json_int_t longest = (json_int_t)limit_defs[SBR_WALL_MS].max;
+    const struct number_field timeout = { "timeout_ms", 1, longest }, width = { "width", 20, 1000 };
     const json_t *code = json_object_get(line, "code");
     struct cell_request request = { .timeout_ms = s->limits.value[SBR_WALL_MS],
                                     .stream = json_is_true(json_object_get(line, "stream")),
@@ -232,32 +231,36 @@ static void op_files(struct session *s, struct connection *c, const json_t *line
         answer_files(s, c, session_files_list(s, &err), &err);
 }
 
+static const char *text_of(const json_t *line, const char *field)
+{
+    const char *text = json_string_value(json_object_get(line, field));
+
+    return text ? text : "";
+}
+
 static void op_get(struct session *s, struct connection *c, const json_t *line)
 {
-    const char *path = json_string_value(json_object_get(line, "path"));
     sbr_error err = { 0 };
 
     if (has_kernel(s, c))
-        answer_files(s, c, session_files_get(s, path ? path : "", &err), &err);
+        answer_files(s, c, session_files_get(s, text_of(line, "path"), &err), &err);
 }
 
 static void op_put(struct session *s, struct connection *c, const json_t *line)
 {
-    const char *path = json_string_value(json_object_get(line, "path"));
-    const char *data = json_string_value(json_object_get(line, "data_b64"));
+    const char *path = text_of(line, "path"), *data = text_of(line, "data_b64");
     sbr_error err = { 0 };
 
     if (has_kernel(s, c))
-        answer_files(s, c, session_files_put(s, path ? path : "", data ? data : "", &err), &err);
+        answer_files(s, c, session_files_put(s, path, data, &err), &err);
 }
 
 static void op_remove(struct session *s, struct connection *c, const json_t *line)
 {
-    const char *path = json_string_value(json_object_get(line, "path"));
     sbr_error err = { 0 };
 
     if (has_kernel(s, c))
-        answer_files(s, c, session_files_remove(s, path ? path : "", &err), &err);
+        answer_files(s, c, session_files_remove(s, text_of(line, "path"), &err), &err);
 }
 
 static void op_diff(struct session *s, struct connection *c, const json_t *line)
@@ -271,12 +274,11 @@ static void op_diff(struct session *s, struct connection *c, const json_t *line)
 
 static void op_applied(struct session *s, struct connection *c, const json_t *line)
 {
-    const char *id = json_string_value(json_object_get(line, "changes_id"));
+    const json_t *paths = json_object_get(line, "paths");
     sbr_error err = { 0 };
 
     if (has_kernel(s, c))
-        answer_files(s, c,
-                     session_changes_applied(s, id ? id : "", json_object_get(line, "paths"), &err),
+        answer_files(s, c, session_changes_applied(s, text_of(line, "changes_id"), paths, &err),
                      &err);
 }
 
@@ -436,18 +438,14 @@ static void op_kernel(struct session *s, struct connection *c, const json_t *lin
 
 static void op_allow(struct session *s, struct connection *c, const json_t *line)
 {
-    const char *host = json_string_value(json_object_get(line, "host"));
-
     if (has_kernel(s, c))
-        session_grant_host(s, c, host ? host : "");
+        session_grant_host(s, c, text_of(line, "host"));
 }
 
 static void op_dep(struct session *s, struct connection *c, const json_t *line)
 {
-    const char *name = json_string_value(json_object_get(line, "name"));
-
     if (has_kernel(s, c))
-        session_grant_package(s, c, name ? name : "");
+        session_grant_package(s, c, text_of(line, "name"));
 }
 
 static void op_adopt(struct session *s, struct connection *c, const json_t *line)

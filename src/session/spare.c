@@ -79,7 +79,7 @@ void spare_name_key(const sbr_request *req, const struct language *language,
     struct sha256 sum;
 
     key[0] = '\0';
-    if (!is_plain(req) || getenv(WARM_COLD_ENV))
+    if (!is_plain(req) || warm_is_unwanted())
         return;
     sha256_init(&sum);
     add_place(&sum);
