@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/scope.h"
 #include "image/image.h"
+#include "job/engine_socket.h"
 #include "job/job.h"
 #include "job/job_output.h"
 #include "job/job_steps.h"
@@ -49,7 +50,7 @@ int job_new(const sbr_runtime *rt, const sbr_request *req, const struct monitor_
     job->req = req;
     job->loop.epoll_fd = job->loop.timer.fd = -1;
     job->now.lock_fd = job->now.box.init.pidfd = -1;
-    job->warm = (struct warm){ .off = rt->cold || warm_is_unwanted() || has_own_policy(req) ||
+    job->warm = (struct warm){ .off = rt->cold || engine_is_unwanted() || has_own_policy(req) ||
                                       req->kernel || !request_backend_is_native(req),
                                .fd = -1,
                                .answered = engine_answered };

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -19,13 +18,6 @@
 #define PATIENCE_US 2000000
 
 static bool ask(sbr_job *job);
-
-bool warm_is_unwanted(void)
-{
-    const char *word = getenv(WARM_COLD_ENV);
-
-    return word && *word && strcmp(word, "0") != 0;
-}
 
 static void close_given(struct warm *warm)
 {

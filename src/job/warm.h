@@ -12,8 +12,7 @@
 #include "sandbox/sandbox.h"
 #include "wire/engine.h"
 
-#define WARM_COLD_ENV "SANDBOX_RUN_COLD" /* set: as --cold */
-#define WARM_MAX_FILES 36                /* of a compiled program, by fd */
+#define WARM_MAX_FILES 36 /* of a compiled program, by fd */
 
 struct sbr_job;
 struct engine_connections;
@@ -44,9 +43,6 @@ struct warm {
     uint64_t asked_us, queue_us;
     void (*answered)(struct sbr_job *job); /* the answer is there: warm_enter is next */
 };
-
-/* The environment says that no engine is asked. */
-bool warm_is_unwanted(void);
 
 /* True: the engine will answer; false: the stage is started cold.  The job's plan is the stage's,
  * made of `in`. */

@@ -17,9 +17,9 @@
 #include "base/log.h"
 #include "base/scope.h"
 #include "job/engine_socket.h"
-#include "job/warm.h"
 #include "plan/language.h"
 #include "session/supervisor.h"
+#include "wire/engine.h"
 
 #define PATIENCE_US 2000000 /* with an engine that does not even say that there is a queue */
 
@@ -151,7 +151,7 @@ static bool connect_engine(struct session *s)
 {
     int fd;
 
-    if (warm_is_unwanted() || engine_connect(&fd) < 0)
+    if (engine_is_unwanted() || engine_connect(&fd) < 0)
         return false;
     s->slot.watch = loop_watch_of(fd, answer_came, s);
     if (loop_add(&s->loop, &s->slot.watch, EPOLLIN) == 0)
