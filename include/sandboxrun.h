@@ -472,17 +472,17 @@ int sbr_session_open(const char *id, sbr_session **ret, sbr_error *err);
  * frees.  `timeout_ms` 0: the session's.  `fn` gets what happens, as it happens; NULL: not. */
 int sbr_session_exec(sbr_session *s, const char *code, size_t len, uint64_t timeout_ms,
                      sbr_session_line_fn *fn, void *context, char **ret, sbr_error *err);
-/* The same in a kernel of another language beside the session's own, in the same sandbox: one file
- * system, separate variables.  The first cell starts it; a session has at most three.  `language`
- * NULL, or the session's own: as sbr_session_exec. */
+/* The same in a kernel of another language in the same sandbox: one file system, separate
+ * variables.  A session has at most three.  `language` NULL: as sbr_session_exec. */
 int sbr_session_exec_in(sbr_session *s, const char *language, const char *code, size_t len,
                         uint64_t timeout_ms, sbr_session_line_fn *fn, void *context, char **ret,
                         sbr_error *err);
+/* Values of later cells shall fit into so many columns, from 20 to 1000; 0: as they come. */
+void sbr_session_set_width(sbr_session *s, unsigned int columns);
 /* Interrupts the cell that runs; its variables are kept.  Safe from a signal handler and from
  * another thread, while sbr_session_exec waits. */
 int sbr_session_interrupt(sbr_session *s);
-/* Any other operation of docs/sessions.md, as JSON: {"op": "info"}.  *ret becomes the answer, which
- * the caller frees. */
+/* Any other operation of docs/sessions.md: {"op": "info"}.  The caller frees the answer, *ret. */
 int sbr_session_call(sbr_session *s, const char *json, char **ret, sbr_error *err);
 /* What the session has executed, as text: "ipynb", "md", or the language's own ("py", "js", "sql");
  * also of a session that is lost.  The caller frees it. */

@@ -31,6 +31,7 @@ const { clearInterval, setInterval } = globalThis;
 const LOOK_MS = 20; // for an interrupt, while a cell waits
 let interrupted; // true once after each interrupt; undefined: Node tells of them by an event
 let running = 0; // the cell
+let columns = 0; // that the client gives; 0: values are as wide as they come
 let interrupt = null; // ends the wait for a cell
 let giveBack; // the watch of signals
 const frames = []; // that came and were not served yet
@@ -69,6 +70,23 @@ for (;;) {
     session.disconnect();
 }`;
 
+/* A thread of Node's own asks this where a module is. */
+const RESOLVER = `
+let place;
+export function initialize(data) {
+    place = data;
+}
+export async function resolve(name, context, next) {
+    try {
+        return await next(name, context);
+    } catch (error) {
+        if (error.code !== 'ERR_MODULE_NOT_FOUND' || /^[./]|^\\w+:/.test(name))
+            throw error;
+        return next(name, { ...context, parentURL: place }).catch(() => { throw error; });
+    }
+}`;
+const given = new Set(); // directories with packages that came while the session lived
+
 function send(word, number, argument, value) {
     let text = Buffer.from(stringify(value));
     if (text.length > LARGEST)
@@ -104,7 +122,84 @@ function valueOf(remote) {
     return value;
 }
 
-const show = (value) => inspect(value, { depth: 4, breakLength: SHORT, maxArrayLength: 200, maxStringLength: 100000 });
+const show = (value) => inspect(value, { depth: 4, breakLength: columns || SHORT, maxArrayLength: 200, maxStringLength: 100000 });
+
+/* Columns of a character on a terminal. */
+const widthOf = (sign) => (/\p{Mn}|\p{Me}|\p{Cf}/u.test(sign) ? 0
+    : /\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6]/u
+        .test(sign) ? 2 : 1);
+
+/* A cell of a table in so many columns; what is cut ends in dots. */
+function fitCell(text, width) {
+    let out = ' ', used = 1;
+    const whole = [...text].reduce((sum, sign) => sum + widthOf(sign), 0) <= width - 2;
+    for (const sign of text) {
+        if (used + widthOf(sign) > width - (whole ? 1 : 2))
+            break;
+        out += sign;
+        used += widthOf(sign);
+    }
+    out += whole ? '' : '…';
+    return out + ' '.repeat(width - used - (whole ? 0 : 1));
+}
+
+/* The widths of the columns of a table when the widest are cut until all fit. */
+function shrunk(widths, most) {
+    const fitted = [...widths];
+    let total = fitted.reduce((sum, width) => sum + width + 1, 1);
+    for (; total > most; total--) {
+        const widest = fitted.indexOf(Math.max(...fitted));
+        if (fitted[widest] <= 4)
+            break;
+        fitted[widest]--;
+    }
+    return fitted;
+}
+
+/* One line of a table, whose columns were as wide as `before` says. */
+function fitLine(line, before, after) {
+    if (/^[┌├└]/.test(line))
+        return line[0] + after.map((width) => '─'.repeat(width)).join(line.includes('┬') ? '┬' : line.includes('┼') ? '┼' : '┴')
+            + line[line.length - 1];
+    const signs = [...line];
+    let out = '│';
+    for (let i = 0, at = 1; i < before.length; i++, at++) {
+        let cell = '';
+        for (let used = 0; used < before[i] && at < signs.length; used += widthOf(signs[at++]))
+            cell += signs[at];
+        out += `${fitCell(cell.trim(), after[i])}│`;
+    }
+    return out;
+}
+
+/* A table as Node writes it, in as many columns as the client has. */
+function fitTable(text) {
+    const lines = text.split('\n');
+    if (!/^┌[─┬]*┐$/.test(lines[0]) || lines[0].length <= columns)
+        return text;
+    const before = lines[0].slice(1, -1).split('┬').map((rule) => rule.length);
+    const after = shrunk(before, columns);
+    return lines.map((line) => (line ? fitLine(line, before, after) : line)).join('\n');
+}
+
+/* console.table writes by console.log: for that one call the text goes through `fitTable`. */
+function fitTables(console) {
+    const { table } = console;
+    console.table = function (...values) {
+        const own = console.log;
+        if (!columns)
+            return table.apply(console, values);
+        console.log = (text, ...rest) => {
+            console.log = own;
+            own.call(console, typeof text === 'string' ? fitTable(text) : text, ...rest);
+        };
+        try {
+            return table.apply(console, values);
+        } finally {
+            console.log = own;
+        }
+    };
+}
 
 function display(value) {
     send('display', running, '-', { 'text/plain': typeof value === 'string' ? value : show(value) });
@@ -450,16 +545,25 @@ function variables() {
     return { vars };
 }
 
+/* Packages there are found, after those that are found without: by `require`, and by `import` in cells and files. */
+function searchIn(directory) {
+    const find = Module._resolveLookupPaths, more = path.join(directory, 'node_modules');
+    given.add(directory);
+    Module._resolveLookupPaths = (request, parent) => {
+        const paths = find(request, parent);
+        return paths && !/^[./]/.test(request) ? [...paths, more] : paths;
+    };
+    if (Module.register)
+        Module.register(`data:text/javascript,${encodeURIComponent(RESOLVER)}`, { data: pathToFileURL(more).href });
+}
+
 const questions = {
     check: (code) => check(code),
     complete: (code, argument) => ['ok', complete(code, Number(argument))],
     vars: () => ['ok', variables()],
     path: (directory) => {
-        const find = Module._resolveLookupPaths, more = path.join(directory, 'node_modules');
-        Module._resolveLookupPaths = (request, parent) => {
-            const paths = find(request, parent);
-            return paths && !/^[./]/.test(request) ? [...paths, more] : paths;
-        };
+        if (!given.has(directory))
+            searchIn(directory);
         return ['ok', {}];
     },
 };
@@ -471,6 +575,7 @@ function serveNext() {
         const frame = frames.shift();
         if (frame.word === 'execute') {
             serving = true;
+            columns = Number(frame.argument) || 0;
             execute(frame.number, frame.payload);
         } else {
             answerFrame(frame);
@@ -519,6 +624,7 @@ function silence() {
 
 function main() {
     silence();
+    fitTables(console);
     delete process.env.SANDBOX_RUN_KERNEL_FD;
     process.argv.length = 1;
     session.connect();

@@ -163,12 +163,54 @@ class Streams:
             pass
 
 
+class Width:
+    """The columns that the client gives.  A setting that a cell has made stays as it is."""
+
+    columns, given = SHORT, False
+    # What libraries begin with, or what was set here.  pandas leaves columns out when their number is 0, and is then
+    # a little too wide; otherwise it breaks lines.
+    ours = {"COLUMNS": {None}, "pandas": {80}, "pandas columns": {0}, "numpy": {75}}
+
+    def give(self, argument):
+        if not argument.isdigit():
+            return
+        self.columns, self.given = int(argument), True
+        self.set("COLUMNS", lambda: os.environ.get("COLUMNS"),
+                 lambda: os.environ.update(COLUMNS=argument) or argument)
+        self.fit()
+
+    def fit(self):
+        """Tells the libraries that the cells have imported until now."""
+        if not self.given:
+            return
+        pandas, numpy = sys.modules.get("pandas"), sys.modules.get("numpy")
+        try:
+            if pandas:
+                self.set("pandas", lambda: pandas.get_option("display.width"),
+                         lambda: pandas.set_option("display.width", self.columns) or self.columns)
+                self.set("pandas columns", lambda: pandas.get_option("display.max_columns"),
+                         lambda: pandas.set_option("display.max_columns", 20) or 20)
+            if numpy:
+                self.set("numpy", lambda: numpy.get_printoptions()["linewidth"],
+                         lambda: numpy.set_printoptions(linewidth=self.columns) or self.columns)
+        except Exception: # a cell may have put anything there
+            pass
+
+    def set(self, what, get, change):
+        if get() in self.ours[what]:
+            self.ours[what] = {change()}
+
+
+width = Width()
+
+
 def pretty(value):
     """repr(), and containers of Python's own over several lines when one is not enough."""
     text = repr(value)
-    if len(text) > SHORT and type(value) in (dict, list, tuple, set, frozenset) and len(text) < LARGEST_TEXT:
+    columns = width.columns
+    if len(text) > columns and type(value) in (dict, list, tuple, set, frozenset) and len(text) < LARGEST_TEXT:
         import pprint
-        text = pprint.pformat(value, width=SHORT, sort_dicts=False)
+        text = pprint.pformat(value, width=columns, sort_dicts=False)
     if len(text) > LARGEST_TEXT:
         text = "%s... (%d characters)" % (text[:LARGEST_TEXT], len(text))
     return text
@@ -194,6 +236,7 @@ def figure_png(figure):
 
 def bundle(value):
     """The MIME bundle of a value.  A part that fails is left out; repr() may raise."""
+    width.fit()
     parts = {}
     kind = type(value)
     if not isinstance(value, type):
@@ -298,6 +341,9 @@ class Shell:
         for number in pyplot.get_fignums():
             self.publish(bundle(pyplot.figure(number)))
         pyplot.close("all")
+
+    def give_width(self, argument):
+        width.give(argument)
 
     def execute(self, number, code):
         """(status, details) of one cell."""
@@ -625,6 +671,7 @@ def serve(shell):
             ask(shell, checkpoints, frame)
             continue
         try:
+            shell.give_width(frame[2])
             status, details = shell.execute(frame[1], frame[3])
         except KeyboardInterrupt: # between the cell and its end
             status, details = "interrupted", {}
@@ -690,6 +737,10 @@ def ipython_shell(channel, streams):
             self.interactive = Interactive.instance(config=config, user_module=self.module, user_ns=self.names)
             self.interactive.system = self.interactive.system_raw
             self.hidden = set(self.names)
+
+        def give_width(self, argument):
+            super().give_width(argument)
+            self.interactive.display_formatter.formatters["text/plain"].max_width = width.columns
 
         def run(self, code, name):
             done = self.interactive.run_cell(code, store_history=True)

@@ -26,6 +26,8 @@
 #define HEAD_MAX ((size_t)1 << 20)
 #define TAIL_LINES 20
 #define TAIL_MAX 8192
+#define FIT_LEAST 20 /* columns that values can be asked to fit into */
+#define FIT_MOST 1000
 
 /* Kinds of pictures, and the names that their files get. */
 static const struct {
@@ -152,6 +154,7 @@ static void show_tail(struct display *d)
         d->whole_fd = -1;
     }
     d->lines = d->head.len = 0;
+    d->waits = false;
 }
 
 static void show_stream(struct display *d, const json_t *event, int fd)
@@ -175,6 +178,16 @@ static void show_stream(struct display *d, const json_t *event, int fd)
     fputs(red ? PLAIN : "", stderr);
 }
 
+/* Once, to a person: scripts read stderr of the program there. */
+static void show_wait(struct display *d, json_int_t before)
+{
+    if (d->waits || !isatty(STDERR_FILENO))
+        return;
+    d->waits = true;
+    fprintf(stderr, "sandbox-run: waiting for the engine, %lld before this cell\n",
+            (long long)before);
+}
+
 void display_event(void *context, const char *line, size_t len)
 {
     json_t *event = json_loadb(line, len, JSON_ALLOW_NUL, NULL);
@@ -184,6 +197,8 @@ void display_event(void *context, const char *line, size_t len)
         show_stream(context, event, STDOUT_FILENO);
     else if (type && !strcmp(type, "stderr"))
         show_stream(context, event, STDERR_FILENO);
+    else if (type && !strcmp(type, "queue"))
+        show_wait(context, json_integer_value(json_object_get(event, "before")));
     json_decref(event);
 }
 
@@ -222,6 +237,13 @@ static size_t columns(void)
     struct winsize size;
 
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || !size.ws_col ? SIZE_MAX : size.ws_col;
+}
+
+void display_fit(const struct display *d, sbr_session *s)
+{
+    size_t width = d->terminal && !d->o->raw ? columns() : 0;
+
+    sbr_session_set_width(s, width >= FIT_LEAST && width <= FIT_MOST ? (unsigned int)width : 0);
 }
 
 static void show_text(struct display *d, const char *text, size_t len)

@@ -14,6 +14,7 @@ struct display {
     struct terminal_filter filters[2];
     char folder[64]; /* of pictures and long output; empty: none yet */
     size_t n_files;  /* of long output */
+    bool waits;      /* it was said that the cell waits for the engine */
     /* stdout of the cell that runs: from some line on it goes to a file. */
     size_t lines;
     struct buf head; /* what was shown */
@@ -27,6 +28,8 @@ void display_done(struct display *d);
 void display_event(void *context, const char *line, size_t len);
 /* The end of a cell: its values, and why it ended. */
 void display_result(struct display *d, const json_t *result);
+/* What the values of the session's next cell shall fit into: the person's terminal. */
+void display_fit(const struct display *d, sbr_session *s);
 /* Text of the program: on a terminal without control strings. */
 void display_text(struct display *d, int fd, const char *text, size_t len);
 /* The exit status that belongs to the result of a cell. */

@@ -66,6 +66,7 @@ int repl_execute(struct repl *r, const char *code, size_t len, sbr_error *err)
         return 0;
     }
     running = r->session;
+    display_fit(&r->display, r->session);
     status = sbr_session_exec_in(r->session, r->second, code, len, 0,
                                  r->o->stream ? session_pass_line
                                  : r->o->json ? NULL

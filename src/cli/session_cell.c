@@ -39,6 +39,7 @@ int session_show_cell(sbr_session *s, const struct session_cell *cell, struct di
     int r;
 
     session_watch_interrupt(s);
+    display_fit(display, s);
     r = sbr_session_exec_in(s, cell->language, cell->code, cell->len, cell->timeout_ms, pass,
                             display, &json, err);
     session_watch_interrupt(NULL);

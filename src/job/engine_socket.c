@@ -69,6 +69,13 @@ static int engine_address(struct sockaddr_un *ret, sbr_error *err)
     return engine_socket_path(ret->sun_path, sizeof(ret->sun_path), err);
 }
 
+bool engine_is_unwanted(void)
+{
+    const char *word = getenv(ENGINE_COLD_ENV);
+
+    return word && *word && strcmp(word, "0") != 0;
+}
+
 static int new_socket(void)
 {
     return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

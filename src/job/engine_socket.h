@@ -6,14 +6,19 @@
 #ifndef JOB_ENGINE_SOCKET_H
 #define JOB_ENGINE_SOCKET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
 
 #define ENGINE_SOCKET_ENV "SANDBOX_RUN_SOCKET"
-#define ENGINE_PATH_SIZE 108 /* the size of an address */
+#define ENGINE_COLD_ENV "SANDBOX_RUN_COLD" /* as --cold: no engine is asked */
+#define ENGINE_PATH_SIZE 108               /* the size of an address */
 
 int engine_socket_path(char *path, size_t size, sbr_error *err) must_check;
+
+/* The environment says that none is asked. */
+bool engine_is_unwanted(void);
 
 /* 0 and a nonblocking fd; -1 without an engine, or when the listener belongs to another user or to
  * other namespaces (sandbox/peer.h). */

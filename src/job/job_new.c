@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/scope.h"
 #include "image/image.h"
+#include "job/engine_socket.h"
 #include "job/job.h"
 #include "job/job_output.h"
 #include "job/job_steps.h"
@@ -30,13 +31,6 @@ static void engine_answered(sbr_job *job)
     job_table_handle(job, EV_ANSWERED);
 }
 
-static bool wants_cold(const sbr_runtime *rt)
-{
-    const char *word = getenv(WARM_COLD_ENV);
-
-    return rt->cold || (word && *word && strcmp(word, "0") != 0);
-}
-
 /* The engine knows the shipped policies only. */
 static bool has_own_policy(const sbr_request *req)
 {
@@ -56,8 +50,9 @@ int job_new(const sbr_runtime *rt, const sbr_request *req, const struct monitor_
     job->req = req;
     job->loop.epoll_fd = job->loop.timer.fd = -1;
     job->now.lock_fd = job->now.box.init.pidfd = -1;
-    job->warm = (struct warm){ .off = wants_cold(rt) || has_own_policy(req) || req->kernel ||
-                                      req->profiled || !request_backend_is_native(req),
+    job->warm = (struct warm){ .off = rt->cold || engine_is_unwanted() || has_own_policy(req) ||
+                                      req->kernel || req->profiled ||
+                                      !request_backend_is_native(req),
                                .fd = -1,
                                .answered = engine_answered };
     job->options =

@@ -12,8 +12,7 @@
 #include "sandbox/sandbox.h"
 #include "wire/engine.h"
 
-#define WARM_COLD_ENV "SANDBOX_RUN_COLD" /* set: as --cold */
-#define WARM_MAX_FILES 36                /* of a compiled program, by fd */
+#define WARM_MAX_FILES 36 /* of a compiled program, by fd */
 
 struct sbr_job;
 struct engine_connections;

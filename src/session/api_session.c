@@ -139,9 +139,17 @@ int sbr_session_exec_in(sbr_session *s, const char *language, const char *code, 
                         fn != NULL, "lang", language);
     if (request && timeout_ms)
         json_object_set_new(request, "timeout_ms", json_integer((json_int_t)timeout_ms));
+    if (request && s->width)
+        json_object_set_new(request, "width", json_integer((json_int_t)s->width));
     r = call(s, request, fn, context, ret, e);
     json_decref(request);
     return r;
+}
+
+void sbr_session_set_width(sbr_session *s, unsigned int columns)
+{
+    if (s)
+        s->width = columns;
 }
 
 int sbr_session_interrupt(sbr_session *s)

@@ -23,7 +23,7 @@ static void begin_figures(struct session *s, struct cell *cell)
     cell->peak_is_own = runner_reset_peaks(s->job);
     cell->before.struct_size = sizeof(cell->before);
     (void)sbr_job_metrics(s->job, &cell->before);
-    cell->started_us = cell->lines.started_us = clock_now_us();
+    cell->started_us = clock_now_us();
     cell->started_at_us = clock_read_us(CLOCK_REALTIME);
 }
 
@@ -69,7 +69,8 @@ static void tell_start(struct session *s, struct cell *cell)
 {
     struct buf out;
 
-    if (!cell->client || !cell->request.stream)
+    cell->lines = cell->request.lines;
+    if (!cell->client || !cell->request.stream || cell->lines.seq)
         return;
     buf_init(&out, 1 << 20);
     event_lines_start(&cell->lines, &s->request, &out);
@@ -89,6 +90,15 @@ static struct cell *cell_new(struct session *s, const struct cell_request *reque
         json_decref(cell->display);
     free(cell);
     return NULL;
+}
+
+static void send_code(struct cell *cell)
+{
+    char arg[FRAME_ARG_SIZE] = "-";
+
+    if (cell->request.width)
+        snprintf(arg, sizeof(arg), "%llu", (unsigned long long)cell->request.width);
+    kernel_send(cell->kernel, "execute", cell->number, arg, cell->request.code, cell->request.len);
 }
 
 void cell_begin(struct session *s, struct connection *client, struct cell_request *request)
@@ -121,7 +131,7 @@ void cell_begin(struct session *s, struct connection *client, struct cell_reques
     if (s->limits.value[SBR_CPU_MS] != LIMIT_NONE)
         look_at_cpu(s, 0);
     tell_start(s, cell);
-    kernel_send(cell->kernel, "execute", cell->number, "-", cell->request.code, cell->request.len);
+    send_code(cell);
 }
 
 /* To a client that wants events, as they come. */
@@ -245,6 +255,7 @@ static void finish(struct session *s, const struct cell_end *end)
                         json);
     s->cell = NULL;
     s->used_us = clock_now_us();
+    cell_slot_give_back(s);
     if (cell->client) {
         buf_init(&out, json ? strlen(json) + 4096 : 4096);
         event_lines_end(&cell->lines, json ? json : "null", &out);

@@ -170,19 +170,30 @@ void connection_wait(struct connection *c, struct cell_request *request)
     list_append(&c->session->connections, &c->link); /* behind those that wait already */
 }
 
-struct connection *connection_next(struct session *s, struct cell_request *ret)
+struct connection *connection_waiting(struct session *s, struct cell_request **ret)
 {
     list_each(at, &s->connections) {
         struct connection *c = link_owner(at, struct connection, link);
 
         if (!c->waits)
             continue;
-        c->waits = false;
-        *ret = c->request;
-        c->request.code = NULL;
+        if (ret)
+            *ret = &c->request;
         return c;
     }
     return NULL;
+}
+
+struct connection *connection_next(struct session *s, struct cell_request *ret)
+{
+    struct connection *c = connection_waiting(s, NULL);
+
+    if (!c)
+        return NULL;
+    c->waits = false;
+    *ret = c->request;
+    c->request.code = NULL;
+    return c;
 }
 
 static void too_long(struct session *s, struct connection *c)

@@ -53,6 +53,7 @@ static void freeze_due(void *context, uint32_t events)
     (void)events;
     if (s->state == SESSION_READY && !s->asking)
         kernel_freeze(s, true);
+    cell_slot_leave(s);
     wait_for_expiry(s);
 }
 

@@ -51,26 +51,47 @@ static bool read_language(struct session *s, struct connection *c, const json_t 
     return false;
 }
 
+struct number_field {
+    const char *name;
+    json_int_t least, most;
+};
+
+/* A number that a line may have; false, and answered, when it is out of range. */
+static bool read_number(struct session *s, struct connection *c, const json_t *line,
+                        const struct number_field *field, uint64_t *ret)
+{
+    const json_t *given = json_object_get(line, field->name);
+    json_int_t value = json_integer_value(given);
+    sbr_error err;
+
+    if (given && (value < field->least || value > field->most)) {
+        err_set(&err, SBR_E_INVALID, "session", "\"%s\" is a number from %lld to %lld", field->name,
+                (long long)field->least, (long long)field->most);
+        connection_error(s, c, &err);
+        return false;
+    }
+    if (given)
+        *ret = (uint64_t)value;
+    return true;
+}
+
 static void op_exec(struct session *s, struct connection *c, const json_t *line)
 {
-    const json_t *code = json_object_get(line, "code"),
-                 *timeout = json_object_get(line, "timeout_ms");
+    const json_int_t longest = (json_int_t)limit_defs[SBR_WALL_MS].max;
+    const struct number_field timeout = { "timeout_ms", 1, longest }, width = { "width", 20, 1000 };
+    const json_t *code = json_object_get(line, "code");
     struct cell_request request = { .timeout_ms = s->limits.value[SBR_WALL_MS],
-                                    .stream = json_is_true(json_object_get(line, "stream")) };
+                                    .stream = json_is_true(json_object_get(line, "stream")),
+                                    .lines.started_us = clock_now_us() };
 
-    if (!has_kernel(s, c) || !read_language(s, c, line, &request.language))
+    if (!has_kernel(s, c) || !read_language(s, c, line, &request.language) ||
+        !read_number(s, c, line, &timeout, &request.timeout_ms) ||
+        !read_number(s, c, line, &width, &request.width))
         return;
     if (!json_is_string(code) || json_string_length(code) > FRAME_PAYLOAD_MAX) {
         refuse(s, c, SBR_E_INVALID, "a cell is text of at most 16 MiB; give it as \"code\"");
         return;
     }
-    if (timeout && (json_integer_value(timeout) <= 0 ||
-                    (uint64_t)json_integer_value(timeout) > limit_defs[SBR_WALL_MS].max)) {
-        refuse(s, c, SBR_E_INVALID, "\"timeout_ms\" is a number from 1 to 86400000");
-        return;
-    }
-    if (timeout)
-        request.timeout_ms = (uint64_t)json_integer_value(timeout);
     request.len = json_string_length(code);
     request.code = malloc(request.len + 1);
     if (!request.code) {
@@ -210,32 +231,36 @@ static void op_files(struct session *s, struct connection *c, const json_t *line
         answer_files(s, c, session_files_list(s, &err), &err);
 }
 
+static const char *text_of(const json_t *line, const char *field)
+{
+    const char *text = json_string_value(json_object_get(line, field));
+
+    return text ? text : "";
+}
+
 static void op_get(struct session *s, struct connection *c, const json_t *line)
 {
-    const char *path = json_string_value(json_object_get(line, "path"));
     sbr_error err = { 0 };
 
     if (has_kernel(s, c))
-        answer_files(s, c, session_files_get(s, path ? path : "", &err), &err);
+        answer_files(s, c, session_files_get(s, text_of(line, "path"), &err), &err);
 }
 
 static void op_put(struct session *s, struct connection *c, const json_t *line)
 {
-    const char *path = json_string_value(json_object_get(line, "path"));
-    const char *data = json_string_value(json_object_get(line, "data_b64"));
+    const char *path = text_of(line, "path"), *data = text_of(line, "data_b64");
     sbr_error err = { 0 };
 
     if (has_kernel(s, c))
-        answer_files(s, c, session_files_put(s, path ? path : "", data ? data : "", &err), &err);
+        answer_files(s, c, session_files_put(s, path, data, &err), &err);
 }
 
 static void op_remove(struct session *s, struct connection *c, const json_t *line)
 {
-    const char *path = json_string_value(json_object_get(line, "path"));
     sbr_error err = { 0 };
 
     if (has_kernel(s, c))
-        answer_files(s, c, session_files_remove(s, path ? path : "", &err), &err);
+        answer_files(s, c, session_files_remove(s, text_of(line, "path"), &err), &err);
 }
 
 static void op_diff(struct session *s, struct connection *c, const json_t *line)
@@ -249,12 +274,11 @@ static void op_diff(struct session *s, struct connection *c, const json_t *line)
 
 static void op_applied(struct session *s, struct connection *c, const json_t *line)
 {
-    const char *id = json_string_value(json_object_get(line, "changes_id"));
+    const json_t *paths = json_object_get(line, "paths");
     sbr_error err = { 0 };
 
     if (has_kernel(s, c))
-        answer_files(s, c,
-                     session_changes_applied(s, id ? id : "", json_object_get(line, "paths"), &err),
+        answer_files(s, c, session_changes_applied(s, text_of(line, "changes_id"), paths, &err),
                      &err);
 }
 
@@ -303,10 +327,10 @@ static void begin_question(struct session *s, struct connection *c, struct kerne
     loop_set_timer(&s->loop, TIMER_ASK, clock_now_us() + ANSWER_US, no_answer, s);
 }
 
-/* Asks the kernel, which can answer only between cells. */
-static void ask_kernel(struct session *s, struct connection *c, const json_t *line,
-                       const char *word)
+/* What the kernel knows by the same word, and can answer only between cells. */
+static void op_question(struct session *s, struct connection *c, const json_t *line)
 {
+    const char *word = json_string_value(json_object_get(line, "op"));
     const json_t *code = json_object_get(line, "code"), *cursor = json_object_get(line, "cursor");
     char arg[FRAME_ARG_SIZE] = "-";
     const struct language *language;
@@ -414,38 +438,14 @@ static void op_kernel(struct session *s, struct connection *c, const json_t *lin
 
 static void op_allow(struct session *s, struct connection *c, const json_t *line)
 {
-    const char *host = json_string_value(json_object_get(line, "host"));
-
     if (has_kernel(s, c))
-        session_grant_host(s, c, host ? host : "");
+        session_grant_host(s, c, text_of(line, "host"));
 }
 
 static void op_dep(struct session *s, struct connection *c, const json_t *line)
 {
-    const char *name = json_string_value(json_object_get(line, "name"));
-
     if (has_kernel(s, c))
-        session_grant_package(s, c, name ? name : "");
-}
-
-static void op_reload(struct session *s, struct connection *c, const json_t *line)
-{
-    ask_kernel(s, c, line, "reload");
-}
-
-static void op_check(struct session *s, struct connection *c, const json_t *line)
-{
-    ask_kernel(s, c, line, "check");
-}
-
-static void op_complete(struct session *s, struct connection *c, const json_t *line)
-{
-    ask_kernel(s, c, line, "complete");
-}
-
-static void op_vars(struct session *s, struct connection *c, const json_t *line)
-{
-    ask_kernel(s, c, line, "vars");
+        session_grant_package(s, c, text_of(line, "name"));
 }
 
 static void op_adopt(struct session *s, struct connection *c, const json_t *line)
@@ -466,10 +466,10 @@ static const struct {
     { "exec", op_exec }, { "kernel", op_kernel }, { "allow", op_allow }, { "dep", op_dep },
     { "info", op_info },
     { "interrupt", op_interrupt },
-    { "close", op_close }, { "check", op_check }, { "complete", op_complete },
-    { "vars", op_vars }, { "restart", op_restart }, { "metrics", op_metrics },
+    { "close", op_close }, { "check", op_question }, { "complete", op_question },
+    { "vars", op_question }, { "restart", op_restart }, { "metrics", op_metrics },
     { "limits", op_limits },
-    { "checkpoint", op_checkpoint }, { "rollback", op_rollback }, { "reload", op_reload },
+    { "checkpoint", op_checkpoint }, { "rollback", op_rollback }, { "reload", op_question },
     { "hold", op_hold }, { "note", op_note }, { "fork", op_fork }, { "diff", op_diff },
     { "applied", op_applied }, { "files", op_files }, { "get", op_get }, { "put", op_put },
     { "remove", op_remove }, { "adopt", op_adopt },

@@ -11,6 +11,7 @@ struct sbr_session {
     char id[SESSION_ID_SIZE];
     int fd;
     struct buf in;
+    unsigned int width; /* of values; 0: as they come */
 };
 
 /* Of a session whose directory is open. */

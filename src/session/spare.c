@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/scope.h"
 #include "job/engine_socket.h"
-#include "job/warm.h"
 #include "job/warm_blueprint.h"
 #include "plan/language.h"
 #include "session/session_client.h"
@@ -79,7 +78,7 @@ void spare_name_key(const sbr_request *req, const struct language *language,
     struct sha256 sum;
 
     key[0] = '\0';
-    if (!is_plain(req) || getenv(WARM_COLD_ENV))
+    if (!is_plain(req) || engine_is_unwanted())
         return;
     sha256_init(&sum);
     add_place(&sum);

@@ -333,6 +333,9 @@ void supervisor_go_on(struct session *s)
     }
     if (s->state == SESSION_LOST)
         refuse_waiting(s);
+    if (s->state == SESSION_READY && (s->replay.cells || connection_waiting(s, NULL)) &&
+        !cell_slot_take(s))
+        return;
     if (s->state == SESSION_READY && s->replay.cells && supervisor_replays(s))
         return;
     if (s->state == SESSION_READY) {
@@ -343,8 +346,10 @@ void supervisor_go_on(struct session *s)
             return;
         }
     }
-    if (s->state != SESSION_BUSY)
+    if (s->state != SESSION_BUSY) {
+        cell_slot_give_back(s);
         idle_begin(s);
+    }
 }
 
 /* Answers the client that asked for a kernel of another language. */

@@ -83,9 +83,11 @@ struct cell_request {
     char *code;
     size_t len;
     uint64_t timeout_ms;
+    uint64_t width;  /* columns that its values shall fit into; 0: as they come */
     uint64_t number; /* of a recorded cell that is executed again; 0: the next one */
     bool stream;
     bool unrecorded;
+    struct event_lines lines; /* of a stream; its client may wait for the engine before it begins */
 };
 
 /* Recorded cells that are executed before any other. */
@@ -116,6 +118,15 @@ struct cell {
     enum cell_stop stop;
     uint64_t kill_us; /* when its kernel is ended, after a stop */
     bool pressed;     /* it was interrupted */
+};
+
+/* See cell_slot.c. */
+enum slot_state { SLOT_NONE, SLOT_ASKED, SLOT_HELD, SLOT_WITHOUT };
+
+struct cell_slot {
+    enum slot_state state;
+    struct loop_watch watch; /* to the engine, kept from one cell to the next; fd -1: none */
+    bool again;              /* the question was refused once */
 };
 
 /* A session that is being made like this one. */
@@ -178,6 +189,7 @@ struct session {
     bool frozen;
     char reason[240]; /* why the session is lost */
     struct cell *cell;
+    struct cell_slot slot;
     uint64_t cells;      /* the number of the last one */
     uint64_t first_cell; /* of this kernel: those before were another's */
     bool skips;          /* numbers are left out, by a rollback */
@@ -342,6 +354,14 @@ void cell_stop_it(struct session *s, enum cell_stop why);
 /* The kernel's run is over; `result` is NULL when it failed. */
 void cell_lost(struct session *s, const sbr_result *result);
 
+/* cell_slot.c */
+/* True: a cell may begin; false: the engine is asked, and go_on is called when it has answered. */
+bool cell_slot_take(struct session *s);
+/* The cell has ended, or there is none any more. */
+void cell_slot_give_back(struct session *s);
+/* The session is idle for long: ends the connection to the engine, too. */
+void cell_slot_leave(struct session *s);
+
 /* cell_result.c */
 struct cell_end {
     enum sbr_verdict verdict;
@@ -364,7 +384,9 @@ void connection_hold(struct connection *c);
 bool connection_interrupt(struct connection *c);
 /* Keeps the code until nothing else runs. */
 void connection_wait(struct connection *c, struct cell_request *request);
-/* The first client that waits, and what it wants; NULL: none does. */
+/* The first client that waits, and what it wants; NULL: none does.  `ret` may be NULL. */
+struct connection *connection_waiting(struct session *s, struct cell_request **ret);
+/* The same, and it waits no longer. */
 struct connection *connection_next(struct session *s, struct cell_request *ret);
 /* To every client. */
 void connection_tell_all(struct session *s, const char *text);

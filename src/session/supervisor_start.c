@@ -84,6 +84,7 @@ static void set_limits(struct session *s)
 static int set_up(struct session *s, sbr_error *err)
 {
     set_limits(s);
+    s->slot.watch.fd = -1;
     link_init(&s->snapshots);
     link_init(&s->copies);
     for (unsigned int i = 0; i < ARRAY_LEN(s->background); i++)

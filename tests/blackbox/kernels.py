@@ -82,9 +82,9 @@ class Kernel:
             data += more
         return data.decode()
 
-    def begin(self, code):
+    def begin(self, code, width="-"):
         self.cell += 1
-        self.send("execute", self.cell, "-", code)
+        self.send("execute", self.cell, width, code)
 
     def end(self):
         """What the running cell left: status, details, stdout, stderr, displays."""
@@ -97,8 +97,8 @@ class Kernel:
             assert word == "display", word
             shown.append(payload)
 
-    def run(self, code):
-        self.begin(code)
+    def run(self, code, width="-"):
+        self.begin(code, width)
         return self.end()
 
     def wait_for(self, text):

@@ -228,6 +228,22 @@ def test_node_declares_again_awaits_and_imports(node, tmp_path):
     assert node.run("export const z = [1n, null, NaN]; z").value == "[ 1n, null, NaN ]"
 
 
+def test_node_fits_tables_to_the_width_that_the_client_gives(node):
+    table = "console.table([{ id: 1, name: 'x'.repeat(60), wide: '日本'.repeat(20) }, { id: 2, name: 's', wide: null }])"
+    whole = node.run(table).out.splitlines()
+    assert len(whole[0]) > 120 and node.run(table, 200).out.splitlines() == whole
+    assert node.run(table, 40).out.splitlines() == [
+        "┌─────────┬────┬───────────┬───────────┐",
+        "│ (index) │ id │ name      │ wide      │",
+        "├─────────┼────┼───────────┼───────────┤",
+        "│ 0       │ 1  │ 'xxxxxxx… │ '日本日…  │",
+        "│ 1       │ 2  │ 's'       │ null      │",
+        "└─────────┴────┴───────────┴───────────┘"]
+    assert node.run("console.table(5); console.log('a')", 40).out == "5\na\n"
+    value = "({ a: 'x'.repeat(30), b: 'y'.repeat(9) })"
+    assert node.run(value, 40).value.count("\n") == 3 and "\n" not in node.run(value, 100).value
+
+
 def test_node_names_the_lines_of_the_cell_in_an_error(node):
     node.run("function f() {\n  throw new TypeError('no')\n}")
     done = node.run("f()")

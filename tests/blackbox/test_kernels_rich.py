@@ -27,6 +27,23 @@ def test_arrays_and_tables_are_shown(python):
     assert "<table" in shown["text/html"] and "&lt;y&gt;" in shown["text/html"]
 
 
+def widest(text):
+    return max(map(len, text.splitlines()))
+
+
+def test_tables_and_arrays_fit_the_width_that_the_client_gives(python):
+    table = "pd.DataFrame({'column%d' % i: ['x' * 12, 'y'] for i in range(12)})"
+    assert widest(python.run(f"import numpy as np, pandas as pd\n{table}").value) > 60
+    for width in (40, 60, 120):
+        assert width - 20 < widest(python.run(table, width).value) <= width
+        assert width - 20 < widest(python.run(f"print({table})", width).out) <= width
+        assert width - 10 < widest(python.run("np.arange(90)", width).value) <= width
+        assert widest(python.run("[['x' * 9] * 4] * 3", width).value) <= width
+        assert python.run("import shutil; shutil.get_terminal_size().columns", width).value == str(width)
+    python.run("pd.set_option('display.width', 77)")
+    assert python.run("pd.get_option('display.width')", 50).value == "77", "what a cell has set stays"
+
+
 def test_figures_and_pictures_are_png(python):
     done = python.run("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nNone")
     assert [base64.b64decode(one["image/png"])[:8] for one in done.shown] == [PNG]

@@ -53,6 +53,13 @@ def test_what_is_typed_and_shown_has_colours(own, root):
         screen.type("'ab'\r")
         ready(screen, 2)
         assert b"\x1b[32m" not in screen.bytes
+        screen.type("['x' * 9] * 5\r")
+        ready(screen, 3)
+        assert ", ".join(["'xxxxxxxxx'"] * 5) in screen.text
+        screen.resize(24, 40)
+        screen.type("['x' * 9] * 5\r")
+        ready(screen, 4)
+        assert ",\n ".join(["'xxxxxxxxx'"] * 5) in screen.text, "a value fits the terminal as it is now"
         screen.type("\x04")
         screen.end()
 

@@ -2,6 +2,8 @@
 
 SBR_ENGINE_RESTARTS and SBR_LIVE_SESSIONS make the last test a long one."""
 import concurrent.futures
+import contextlib
+import json
 import os
 import pathlib
 import signal
@@ -11,7 +13,7 @@ import pytest
 
 import engine as engines
 from sessions import Session
-from waiting import wait_until
+from waiting import read_line, started, wait_until
 
 RESTARTS = int(os.environ.get("SBR_ENGINE_RESTARTS", "2"))
 LIVE = int(os.environ.get("SBR_LIVE_SESSIONS", "3"))
@@ -98,6 +100,52 @@ def holds(pid, path):
         return any(os.path.samefile(f"/proc/{pid}/fd/{fd}", path) for fd in os.listdir(f"/proc/{pid}/fd"))
     except OSError:
         return False
+
+
+@contextlib.contextmanager
+def cell(session, code):
+    """A cell that runs, or waits, while the block does."""
+    with started("session", "exec", session.id, "--stream", "--timeout", "60s", "--code", code, caller=session.caller,
+                 env=session.env) as client:
+        yield client
+
+
+def next_event(client):
+    return json.loads(read_line(client.stdout))
+
+
+@contextlib.contextmanager
+def queued(client, before):
+    """The cell says first that it waits."""
+    events = [next_event(client), next_event(client)]
+    assert [(event["type"], event["seq"]) for event in events] == [("start", 0), ("queue", 1)], events
+    assert events[1]["before"] == before
+    yield
+
+
+def test_a_cell_takes_a_slot_and_an_idle_session_none(engine):
+    """With one slot, many sessions live; their cells wait for each other, and say so."""
+    with engines.Engine(engine.folder / "one", options=["--warm", "", "--slots", "1"]) as small:
+        live = [made(small, small.folder / "state", "--memory", "100m") for _ in range(3)]
+        assert [session.value("40 + 2") for session in live] == ["42"] * 3
+        assert small.status()["running"] == 0
+        with cell(live[0], "import threading\nthreading.Event().wait()") as first:
+            assert next_event(first)["type"] == "start" and wait_until(lambda: small.status()["running"] == 1)
+            with cell(live[1], "6 * 7") as second, queued(second, 0), cell(live[2], "7 * 7") as third, queued(third, 1):
+                assert small.status()["queued"] == 2
+                assert live[1].json("info", live[1].id)["state"] == "ready"
+                third.send_signal(signal.SIGINT)
+                assert b"interrupted before it began" in third.stdout.read() and third.wait() == 125
+                small.kill()
+                last = json.loads(second.stdout.read().splitlines()[-1])
+                assert last["result"]["display"] == [{"text/plain": "42"}], "without an engine it begins"
+            assert live[0].run("interrupt", live[0].id).returncode == 0
+            assert json.loads(first.stdout.read().splitlines()[-1])["result"]["session"] == "kept"
+        small.forget()
+        small.start()
+        assert [session.value("1 + 1") for session in live] == ["2"] * 3 and small.status()["running"] == 0
+        for session in live:
+            session.close()
 
 
 def test_sessions_outlive_engines(engine, state):

@@ -1,4 +1,4 @@
-"""kill -9 of clients and supervisors at any moment: nothing is lost but the cell that runs.
+"""kill -9 of clients, engines and supervisors at any moment: nothing is lost but the cell that runs.
 
 SBR_SESSION_KILLS=1000 makes it a long one."""
 import json
@@ -9,6 +9,7 @@ import signal
 
 import pytest
 
+import engine as engines
 import sessions
 from sessions import Session
 from support import sandbox_run
@@ -16,7 +17,7 @@ from waiting import started, wait_until
 
 KILLS = int(os.environ.get("SBR_SESSION_KILLS", "40"))
 PER_SESSION = 40
-PER_SUPERVISOR = 10 # clients are killed so often before a supervisor is
+PER_SUPERVISOR, PER_ENGINE = 10, 19 # so often a supervisor and an engine are killed instead of a client
 
 
 @pytest.fixture(name="state")
@@ -49,27 +50,44 @@ def kill_supervisor(session, moment):
     return answered
 
 
+def kill_engine(session, engine, moment):
+    """The cell has a slot of the engine, or waits for it, and goes on without."""
+    with started("session", "exec", session.id, "--code", "n += 1", "--json", caller=session.caller,
+                 env=session.env) as client:
+        select.select([client.stdout], [], [], moment)
+        assert not engine.kill()
+        assert b'"success":true' in client.stdout.read()
+    engine.forget()
+    engine.start()
+
+
 @pytest.mark.parametrize("turn_of", range(max(1, KILLS // PER_SESSION)))
-def test_nothing_is_lost_but_the_running_cell(state, any_caller, turn_of):
+def test_nothing_is_lost_but_the_running_cell(state, folder, any_caller, turn_of):
     chance = random.Random(21 + turn_of)
-    session = Session(state, caller=any_caller)
+    with engines.Engine(folder / "engine", caller=any_caller, options=["--warm", ""]) as engine:
+        kill_and_count(Session(state, caller=any_caller, env=engine.variables()), engine, chance)
+    assert os.listdir(state / "sessions") == []
+
+
+def kill_and_count(session, engine, chance):
     try:
         session.cell("n = 0")
         certain = 0
         for turn in range(1, min(KILLS, PER_SESSION) + 1):
-            if turn % PER_SUPERVISOR:
-                kill_client(session, "n += 1", chance.uniform(0, 0.03))
-                possible = certain + 1
-            else:
-                possible = certain + 1
+            possible = certain + 1
+            if turn % PER_ENGINE == 0:
+                kill_engine(session, engine, chance.uniform(0, 0.03))
+                certain += 1
+            elif turn % PER_SUPERVISOR == 0:
                 certain += kill_supervisor(session, chance.uniform(0, 0.05))
+            else:
+                kill_client(session, "n += 1", chance.uniform(0, 0.03))
             found = count(session)
             assert certain <= found <= possible, f"turn {turn}"
             certain = found
         assert list(session.listed()) == [session.id]
     finally:
         session.close()
-    assert os.listdir(state / "sessions") == []
 
 
 def test_after_a_restart_of_the_machine_the_list_says_what_is_gone(state, any_caller):

@@ -13,7 +13,7 @@ import pytest
 import machine_gives
 import sessions
 import support
-from registries import serving
+from registries import serving, tar_of
 from sessions import Session
 from waiting import wait_until
 
@@ -191,5 +191,33 @@ def test_a_living_session_gets_a_package(folder):
             assert missing.returncode == 125 and b"'nothing-of-that-name' cannot be installed" in missing.stderr
             session.json("restart", session.id)
             assert session.value("import given\ngiven.__file__") == "'/deps/given.py'"
+        finally:
+            session.close()
+
+
+@pytest.mark.skipif(not support.have("npm"), reason="there is no npm here")
+def test_a_living_session_of_javascript_gets_a_package(folder):
+    """By `require` and by `import`, in cells and in files; also one that a cell has looked for in vain."""
+    with serving() as server:
+        place = f"http://localhost:{server.port}"
+        index = {"name": "given", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": {
+            "name": "given", "version": "1.0.0", "dist": {"tarball": f"{place}/given/-/given-1.0.0.tgz"}}}}
+        server.pages = {"/given": json.dumps(index).encode(), "/given/-/given-1.0.0.tgz": tar_of({
+            "package/package.json": '{"name": "given", "version": "1.0.0"}',
+            "package/index.js": "exports.answer = 42"})}
+        session = Session(folder / "state", lang="javascript",
+                          env={"NPM_CONFIG_REGISTRY": place, "SANDBOX_RUN_CACHE": str(folder / "cache")})
+        try:
+            assert not session.cell("let x = 1; require('given')")["success"]
+            assert not session.cell("import { answer } from 'given'")["success"]
+            assert session.json("dep", session.id, "given")["dep"] == "given"
+            assert session.value("require('given').answer + x") == "43"
+            assert session.value("import { answer } from 'given'; answer") == "42"
+            session.cell("require('fs').writeFileSync('mine.mjs', \"export { answer as own } from 'given'\")")
+            assert session.value("(await import('./mine.mjs')).own") == "42"
+            assert not session.cell("import 'not-given'")["success"]
+            session.json("restart", session.id)
+            assert session.value("import { answer } from 'given'; require.resolve('given')") \
+                == "'/deps/node_modules/given/index.js'"
         finally:
             session.close()
