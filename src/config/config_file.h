@@ -70,6 +70,7 @@ struct config_document {
     DOCUMENT_LIST(include);
     char *policy;
     char *require;
+    char *backend;
     bool *audit;
     struct {
         char *value[N_RETENTIONS];

@@ -24,8 +24,4 @@ int image_pull(const struct image_pull *pull, const char *ref, char id[65], sbr_
 /* The same for a layout that is here, which gets no name. */
 int image_pull_layout(const struct image_pull *pull, int layout_fd, const char *tag, char id[65],
                       sbr_error *err) must_check;
-/* For the parts of a pull: hands a line to `live`. */
-void image_pull_show(const struct image_pull *pull, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-
 #endif
