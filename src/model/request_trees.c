@@ -425,11 +425,9 @@ static int check_changes(const sbr_request *req, sbr_error *err)
 int request_check_trees(const sbr_request *req, sbr_error *err)
 {
     if (req->kernel && !request_backend_is_native(req))
-        return err_set(
-            err, SBR_E_UNSUPPORTED, "request",
-            "a session has the native backend and no other; --backend native in place of '%.100s' "
-            "says so",
-            req->backend);
+        return err_set(err, SBR_E_UNSUPPORTED, "request",
+                       "a session has the native backend; leave out --backend %.100s",
+                       req->backend);
     if (req->project && req->workspace)
         return err_set(err, SBR_E_INVALID, "request",
                        "%s and %s both stand at /work; give one of them",

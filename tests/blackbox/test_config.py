@@ -84,7 +84,6 @@ def test_a_backend_of_the_user_holds_for_every_run(folder):
     done = place.run("exec", "--", "true")
     assert done.returncode == 125 and b"false could not make the container" in done.stderr, done.stderr
     assert place.run("exec", "--backend", "native", "--", "true").returncode == 0
-    assert b"a session has the native backend" in place.run("session", "create", "--lang", "sh").stderr
     assert source(place.config()[0]["backend"]) == ("oci:/usr/bin/false", "user", 1)
     gateway = subprocess.run([support.BUILD / "sandbox-run-http", "--listen", "127.0.0.1:0"], env={**os.environ, **place.env}, check=False,
                              stderr=subprocess.PIPE, timeout=support.DEADLINE)
