@@ -25,7 +25,7 @@ NINJA := /usr/bin/ninja
 SHELL := /bin/bash
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all hello check check-all check-diagnosis check-suites check-engines check-fresh check-hosts asan tsan soak coverage fuzz lint format bench
+.PHONY: all hello check check-all check-diagnosis check-suites check-engines check-images check-fresh check-hosts asan tsan soak coverage fuzz lint format bench
 .PHONY: diagrams pictures install clean help
 .PHONY: test-build cross-build
 
@@ -70,7 +70,7 @@ check: ## build and run every test that proves the product
 # Each part runs, whatever became of those before it.
 check-all: ## check, lint and all that takes longer, one after the other
 	@failed=; \
-	for part in check lint check-diagnosis check-suites check-engines asan tsan soak check-hosts check-fresh; do \
+	for part in check lint check-diagnosis check-suites check-engines check-images asan tsan soak check-hosts check-fresh; do \
 		echo "== make $$part"; \
 		$(MAKE) --no-print-directory $$part || failed="$$failed $$part"; \
 	done; \
@@ -109,6 +109,11 @@ check-engines: ## runs in containers of Docker and Podman, whose services the te
 	@tools/packages.sh hosts
 	@$(MAKE) --no-print-directory all
 	@SBR_ENGINES=1 SBR_MUST_WORK=1 $(PYTHON) tests/run.py --suite blackbox -k test_backend_engines
+
+check-images: ## the images that `image build` knows, built twice from Debian and the registries, and used
+	@tools/packages.sh check
+	@$(MAKE) --no-print-directory all
+	@SBR_IMAGES=1 SBR_MUST_WORK=1 $(PYTHON) tests/run.py --suite blackbox -k test_image_ready
 
 check-fresh: ## both commands on a bare Debian 12: in a chroot, in containers, booted, as a user with sudo
 	@tools/packages.sh hosts

@@ -14,6 +14,8 @@ copy() {
     cd /out
     mkdir -p usr/lib/sandbox-run/packages
     cp -R --preserve=timestamps,links --no-dereference /packages "usr/lib/sandbox-run/packages/$language"
+    # npm notes the address of the registry, which may be a mirror of this machine.
+    find . -name .package-lock.json -exec sed -i '/^ *"resolved": "/d' {} +
     printf '%s\n' "$@" >"usr/lib/sandbox-run/packages/$language.list"
     # An image has one user, who may read all of it.
     chmod -R u+w,a+rX .

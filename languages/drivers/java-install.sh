@@ -41,7 +41,7 @@ END
 trust_certificates() {
     certificates=/etc/ssl/certs/ca-certificates.crt
     store=$JAVA_HOME/lib/security/cacerts
-    if [ ! -f "$certificates" ] || { [ -f "$store" ] && [ ! "$certificates" -nt "$store" ]; }; then
+    if [ ! -f "$certificates" ] || { [ -f "$store" ] && [ -z "$(find "$certificates" -newer "$store")" ]; }; then
         return
     fi
     "$JAVA_HOME/bin/java" -cp "$scratch/extension" sandboxrun.MavenTrust "$certificates" "$scratch/trust"

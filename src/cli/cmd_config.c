@@ -151,6 +151,7 @@ static void show_names(const struct printer *p)
     const struct config *config = p->o->config;
     struct setting policy = setting_from(p->o, CONFIG_POLICY, req->policy != NULL);
     struct setting require = setting_from(p->o, CONFIG_REQUIRE, req->require_given);
+    struct setting backend = setting_from(p->o, CONFIG_BACKEND, req->backend != NULL);
     struct setting audit = setting_from(p->o, CONFIG_AUDIT, false);
 
     snprintf(policy.name, sizeof(policy.name), "policy");
@@ -160,6 +161,10 @@ static void show_names(const struct printer *p)
     snprintf(require.value, sizeof(require.value), "%s",
              request_tier_name(req->require_given ? req->require : config->require));
     show(p, &require);
+    snprintf(backend.name, sizeof(backend.name), "backend");
+    snprintf(backend.value, sizeof(backend.value), "%s",
+             req->backend ? req->backend : config->backend);
+    show(p, &backend);
     snprintf(audit.name, sizeof(audit.name), "audit");
     snprintf(audit.value, sizeof(audit.value), "%s",
              config->audit_code ? "with-code"

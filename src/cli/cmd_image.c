@@ -338,8 +338,9 @@ static int image_run(struct options *o)
 
 const struct command cmd_image = {
     .name = "image",
-    .usage = "[list | pull REF | show REF | rm REF | prune | export REF TARGET | build NAME|all|FILE | "
-             "outdated REF [FILE]]",
+    .usage =
+        "[list | pull REF | show REF | rm REF | prune | export REF TARGET | build NAME|all|FILE | "
+        "outdated REF [FILE]]",
     .help = "bring in, show and remove images, whose files programs see (--image)",
     .examples =
         "  sandbox-run image pull debian:12              from a registry, by skopeo\n"

@@ -61,6 +61,12 @@ static int take_names(struct config *config, const struct config_text *text,
             return config_value_fault(text, NULL, "require", err);
         note_from(config, CONFIG_REQUIRE, text, NULL, "require");
     }
+    if (document->backend) {
+        if (request_check_backend(document->backend, err) < 0)
+            return config_value_fault(text, NULL, "backend", err);
+        config->backend = document->backend;
+        note_from(config, CONFIG_BACKEND, text, NULL, "backend");
+    }
     return 0;
 }
 
@@ -161,7 +167,8 @@ static int load_project(struct config *config, const char *start, sbr_error *err
 
 static void init(struct config *config)
 {
-    *config = (struct config){ .require = TIER_CONTAINER, .policy = "default" };
+    *config =
+        (struct config){ .require = TIER_CONTAINER, .policy = "default", .backend = "native" };
     limits_init(&config->limits);
     retention_init(&config->retention);
     buf_init(&config->notes, NOTES_MAX);
@@ -269,6 +276,9 @@ int config_apply(const struct config *config, sbr_request *req, sbr_error *err)
         return err->code;
     if (config->from[CONFIG_REQUIRE].origin != CONFIG_BY_DEFAULT && !req->require_given)
         request_set_require(req, config->require);
+    if (config->from[CONFIG_BACKEND].origin != CONFIG_BY_DEFAULT && !req->backend &&
+        request_set_text(&req->backend, config->backend, err) < 0)
+        return err->code;
     if (apply_patterns(config, req, err) < 0 || apply_network(config, req, err) < 0)
         return err->code;
     return apply_version(config, req, err);

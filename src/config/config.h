@@ -23,6 +23,7 @@ enum config_item {
     CONFIG_NETWORK = N_LIMITS,
     CONFIG_POLICY,
     CONFIG_REQUIRE,
+    CONFIG_BACKEND,
     CONFIG_AUDIT,
     CONFIG_EXCLUDE,
     CONFIG_INCLUDE,
@@ -37,6 +38,7 @@ struct config {
     struct network network;
     char policy[64];
     enum tier require;
+    const char *backend; /* of `user`, or "native" */
     bool audit, audit_code;
     struct string_list exclude, include; /* patterns: model/exclude.h */
     struct retention retention;

@@ -71,6 +71,7 @@ struct config_document {
     char *policy;
     char *require;
     char *audit;
+    char *backend;
     struct {
         char *value[N_RETENTIONS];
     } retention;

@@ -147,6 +147,17 @@ static void init(struct server *server)
     server->started_us = clock_now_us();
 }
 
+/* An operator who wants a container around every run does not get less without a word. */
+static int check_backend(const struct config *config, sbr_error *err)
+{
+    if (!strcmp(config->backend, "native"))
+        return 0;
+    return err_set(err, SBR_E_UNSUPPORTED, "http",
+                   "%.200s: 'backend: %.100s' cannot hold here, because only the native backend "
+                   "serves requests over HTTP; set XDG_CONFIG_HOME to a configuration without it",
+                   config->path[CONFIG_OF_USER], config->backend);
+}
+
 static int open_server(struct server *server, sbr_error *err)
 {
     if (give_up_rights(err) < 0)
@@ -155,7 +166,7 @@ static int open_server(struct server *server, sbr_error *err)
     peer_look_home(&server->home);
     if (loop_init(&server->loop, "http", err) < 0 || watch_signals(server, err) < 0 ||
         open_sockets(server, err) < 0 || offload_open(server, err) < 0 ||
-        config_load(NULL, &server->config, err) < 0 ||
+        config_load(NULL, &server->config, err) < 0 || check_backend(&server->config, err) < 0 ||
         config_add_languages(&server->config, err) < 0 ||
         roots_open(&server->config, &server->roots, err) < 0 ||
         spans_open(&server->config, &server->spans, err) < 0 ||

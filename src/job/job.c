@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 
-#include "job/job_layers.h"
 #include "job/job_steps.h"
 #include "job/job_trees.h"
 #include "job/stage_plan.h"
@@ -29,7 +28,7 @@ static int plan_run(sbr_job *job, struct plan **ret, sbr_error *err)
             return err->code;
         name_layer(job, LAYER_BUILD, &language->compile, "/made-by-the-compile-stage");
         name_layer(job, LAYER_PREPARED, &language->prepare, "/made-by-the-prepare-stage");
-        job_layers_of_image(job);
+        job_decide_packages(job);
     }
     if (job_trees_look(job, err) < 0 ||
         stage_plan_input(job, STAGE_RUN, &job->rt->features, &input, err) < 0)

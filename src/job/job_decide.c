@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/scope.h"
+#include "image/image.h"
 #include "job/job_layers.h"
 #include "job/job_steps.h"
 #include "job/job_trees.h"
@@ -29,6 +30,15 @@ static void todo_add(sbr_job *job, enum stage stage)
     job->todo[job->n_todo++] = stage;
 }
 
+void job_decide_packages(sbr_job *job)
+{
+    struct store_entry *deps = &job->layers[LAYER_DEPS];
+
+    if (!job->image ||
+        !image_packages_of(job->image, job->language->name, deps->path, sizeof(deps->path)))
+        deps->path[0] = '\0';
+}
+
 static int decide_dependencies(sbr_job *job, sbr_error *err)
 {
     const struct language *language = job->language;
@@ -44,7 +54,7 @@ static int decide_dependencies(sbr_job *job, sbr_error *err)
     }
     r = layer_key_dependencies(job, err);
     if (r == 0)
-        job_layers_of_image(job);
+        job_decide_packages(job);
     if (r <= 0)
         return r;
     found = job_layers_find(job, LAYER_DEPS, err);

@@ -1,7 +1,5 @@
 #include "job/job_layers.h"
 
-#include "image/image.h"
-
 /* clang-format off */
 static const struct {
     enum stage maker;
@@ -40,15 +38,6 @@ enum layer_found job_layers_find(sbr_job *job, enum layer layer, sbr_error *err)
         }
     }
     return r < 0 ? LAYER_ERROR : r == STORE_ABSENT ? LAYER_TO_MAKE : LAYER_THERE;
-}
-
-void job_layers_of_image(sbr_job *job)
-{
-    struct store_entry *deps = &job->layers[LAYER_DEPS];
-
-    if (!job->image ||
-        !image_packages_of(job->image, job->language->name, deps->path, sizeof(deps->path)))
-        deps->path[0] = '\0';
 }
 
 static int lock_layer(sbr_job *job, enum layer layer, sbr_error *err)

@@ -14,8 +14,6 @@ enum layer_found {
 enum store_kind job_layers_kind(enum layer layer);
 /* Never LAYER_BUSY. */
 enum layer_found job_layers_find(sbr_job *job, enum layer layer, sbr_error *err) must_check;
-/* For a job that installs nothing: what its image brings for the language, if that is anything. */
-void job_layers_of_image(sbr_job *job);
 /* Before a stage begins.  With LAYER_TO_MAKE this job alone makes the layer. */
 enum layer_found job_layers_take_turn(sbr_job *job, enum stage stage, sbr_error *err) must_check;
 /* Makes a directory in the store for what the current stage leaves, if it makes a layer. */

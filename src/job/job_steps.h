@@ -44,6 +44,8 @@ job_step job_outcome_end;
 /* Ends what runs and frees what the stage holds. */
 void stage_run_drop(sbr_job *job);
 
+/* For a job that installs nothing: what its image brings for the language, if that is anything. */
+void job_decide_packages(sbr_job *job);
 /* Once they are found: keys of layers, what the store has already, and so what is left to do. */
 int job_decide(sbr_job *job, sbr_error *err) must_check;
 /* Starts the table with `event`; the failure, if that is all there is. */

@@ -15,8 +15,8 @@ struct image_build {
 int image_build(const struct image_build *build, char ref[300], char id[65], sbr_error *err)
     must_check;
 
-/* One line for each package of the image that has a newer version: NAME OLD NEW.  The sources of
- * Debian's are those of `file`, or the host's (NULL): what the image itself names is not trusted. */
+/* One line for each package of the image that has a newer version: NAME OLD NEW.  apt's sources are
+ * those of `file`, or the host's (NULL): what the image itself names is not trusted. */
 int image_build_outdated(const sbr_runtime *rt, const char *ref, const char *file,
                          struct string_list *ret, sbr_error *err) must_check;
 

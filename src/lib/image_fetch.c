@@ -228,7 +228,7 @@ static int refuse(const struct image_ref *ref, const sbr_result *result, sbr_err
                    said[0] ? said : result->explanation);
 }
 
-/* What has been written until now: parts that are whole, and their bytes with those of the others. */
+/* What has been written until now: parts that are whole, and the bytes of all. */
 struct fetched {
     unsigned int parts;
     uint64_t bytes;
@@ -252,21 +252,21 @@ struct watched {
     int dir_fd;
 };
 
-/* skopeo renames files while this looks: what is gone by then is not counted, until the next look. */
+/* skopeo renames files meanwhile: what is gone by then is counted at the next look. */
 static void show_fetched(void *context)
 {
     const struct watched *watched = context;
     struct fetched fetched = { 0 };
-    const struct walk walk = { .visit = count_part,
-                               .context = &fetched,
-                               .stage = "image",
-                               .max_depth = 8,
-                               .max_path = 1024 };
+    const struct walk walk = {
+        .visit = count_part, .context = &fetched, .stage = "image", .max_depth = 8, .max_path = 1024
+    };
     sbr_error ignored;
+    char line[300];
 
     (void)!walk_tree(watched->dir_fd, &walk, &ignored);
-    image_pull_show(watched->pull, "fetching %s: %u parts whole, %.1f MiB", watched->ref->name,
-                    fetched.parts, (double)fetched.bytes / (1 << 20));
+    snprintf(line, sizeof(line), "fetching %.200s: %u parts whole, %.1f MiB", watched->ref->name,
+             fetched.parts, (double)fetched.bytes / (1 << 20));
+    watched->pull->live(watched->pull->context, line);
 }
 
 static int run_skopeo(const struct image_pull *pull, const struct image_ref *ref,

@@ -1,7 +1,7 @@
 /* A directory in /var/tmp into which an image is fetched.
  *
- * The pull holds a lock on it, which the kernel drops with the process.  What a killed pull has left
- * is taken over by the next pull of the same image, so that skopeo fetches no part twice, and
+ * The pull holds a lock on it, which the kernel drops with the process.  What a killed pull left is
+ * taken over by the next pull of the same image, so that skopeo fetches no part twice, and
  * removed by a pull of any other image and by `image prune`. */
 #ifndef LIB_IMAGE_FETCH_DIR_H
 #define LIB_IMAGE_FETCH_DIR_H

@@ -40,18 +40,6 @@ static void tell(const struct image_pull *pull, const char *fmt, ...)
         pull->progress(pull->context, line);
 }
 
-void image_pull_show(const struct image_pull *pull, const char *fmt, ...)
-{
-    char line[300];
-    va_list args;
-
-    va_start(args, fmt);
-    vsnprintf(line, sizeof(line), fmt, args);
-    va_end(args);
-    if (pull->live)
-        pull->live(pull->context, line);
-}
-
 static bool is_there(const struct user_dir *root, const char *folder, const char *id)
 {
     char path[SHA256_HEX_SIZE + 16];
@@ -110,9 +98,11 @@ struct turn {
 static void show_unpacked(void *context, uint64_t done, uint64_t of)
 {
     const struct turn *turn = context;
+    char line[100];
 
-    image_pull_show(turn->pull, "layer %zu of %zu: %.1f of %.1f MiB", turn->number, turn->of,
-                    (double)done / (1 << 20), (double)of / (1 << 20));
+    snprintf(line, sizeof(line), "layer %zu of %zu: %.1f of %.1f MiB", turn->number, turn->of,
+             (double)done / (1 << 20), (double)of / (1 << 20));
+    turn->pull->live(turn->pull->context, line);
 }
 
 static int unpack_layer(const struct turn *turn, const struct image_making *making, int fd,

@@ -27,8 +27,4 @@ int image_pull_layout(const struct image_pull *pull, int layout_fd, const char *
 /* Brings it in unless it is a path or is here already; `rt` is not looked at, a runtime is opened
  * when there is something to do. */
 int image_pull_missing(struct image_pull *pull, const char *ref, sbr_error *err) must_check;
-/* For the parts of a pull: hands a line to `live`. */
-void image_pull_show(const struct image_pull *pull, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-
 #endif

@@ -8,7 +8,7 @@
 struct tool_job {
     const sbr_runtime *rt;
     struct monitor_options options;
-    bool writes_own;                /* to a directory of ours, by a `rw` volume */
+    bool writes_own; /* to a directory of ours, by a `rw` volume */
     /* Called several times a second while it runs; may be NULL. */
     void (*tick)(void *context);
     void *tick_context;

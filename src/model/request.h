@@ -186,6 +186,7 @@ int request_add_volume(sbr_request *req, const char *spec, sbr_error *err);
 /* True for an image that is named as in a registry: neither a path nor a file of this machine. */
 bool request_image_is_name(const char *ref);
 /* "native", "auto", "oci:RUNTIME", "docker[:SOCKET]" or "podman[:SOCKET]". */
+int request_check_backend(const char *name, sbr_error *err) must_check;
 int request_set_backend(sbr_request *req, const char *name, sbr_error *err);
 /* Of backend and image: their memory; what `over` gives replaces what `req` has. */
 void request_free_surroundings(sbr_request *req);

@@ -255,15 +255,21 @@ static bool is_backend(const char *name, size_t i)
     return backends[i].detail == DETAIL_PROGRAM && (is_path || !strchr(detail, '/'));
 }
 
-int request_set_backend(sbr_request *req, const char *name, sbr_error *err)
+int request_check_backend(const char *name, sbr_error *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(backends); i++)
         if (is_backend(name, i))
-            return request_set_text(&req->backend, name, err);
+            return 0;
     return err_set(err, SBR_E_INVALID, "request",
                    "there is no backend '%.100s'; take native, auto, oci:crun, oci:runc, "
                    "oci:/PATH/OF/A/RUNTIME, docker[:/SOCKET] or podman[:/SOCKET]",
                    name);
+}
+
+int request_set_backend(sbr_request *req, const char *name, sbr_error *err)
+{
+    return request_check_backend(name, err) < 0 ? err->code
+                                                : request_set_text(&req->backend, name, err);
 }
 
 void request_free_surroundings(sbr_request *req)

@@ -14,6 +14,7 @@ from waiting import wait_until  # noqa: E402
 
 # Docker and Podman are large packages that a test of every change does not need: `make check-engines`.
 collect_ignore = [] if os.environ.get("SBR_ENGINES") else ["test_backend_engines.py"]
+collect_ignore += [] if os.environ.get("SBR_IMAGES") else ["test_image_ready.py"]
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 
 

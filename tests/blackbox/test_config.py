@@ -79,6 +79,21 @@ def test_a_run_gets_what_the_files_say(place):
     assert done.returncode == 0, done.stderr
 
 
+def test_a_backend_of_the_user_holds_for_every_run(folder):
+    place = Place(folder, support.available_callers()[0])
+    place.write(place.own, "backend: oci:/usr/bin/false\n")
+    done = place.run("exec", "--", "true")
+    assert done.returncode == 125 and b"false could not make the container" in done.stderr, done.stderr
+    assert place.run("exec", "--backend", "native", "--", "true").returncode == 0
+    assert source(place.config()[0]["backend"]) == ("oci:/usr/bin/false", "user", 1)
+    gateway = subprocess.run([support.BUILD / "sandbox-run-http", "--listen", "127.0.0.1:0"], env={**os.environ, **place.env}, check=False,
+                             stderr=subprocess.PIPE, timeout=support.DEADLINE)
+    assert gateway.returncode == 125 and b"only the native backend serves requests over HTTP" in gateway.stderr
+    place.own.unlink()
+    place.write(place.projects, "backend: native\n")
+    assert b"only the user's own file can have it" in place.run("trust").stderr
+
+
 def test_a_project_opens_nothing(place):
     place.write(place.own, 'network:\n  allow_hosts: ["*.example.org", "10.0.0.0/8:80"]\n')
     place.write(place.projects, "limits: {timeout: 1h, memory: 64g}\nrequire: process\nnetwork:\n  mode: full\n"
@@ -125,6 +140,7 @@ def test_only_a_file_that_is_trusted_as_it_is_counts(place):
     ("network:\n  mode: none\n  allow_hosts: [a.test]\n", "config.yaml:3: in 'network.allow_hosts': the mode reaches"),
     ("network: {allow_hosts: [localhost]}\n", "config.yaml:1: in 'network.allow_hosts': "),
     ("policy: loose\n", "config.yaml:1: in 'policy': there is no policy 'loose'"),
+    ("backend: lxc\n", "config.yaml:1: in 'backend': there is no backend 'lxc'"),
     ("languages: [{binary: /usr/bin/python3}]\n", "needs 'file', or 'name' with 'binary' or 'version'"),
     ("a: [\n", "config.yaml:"),
 ])

@@ -106,11 +106,16 @@ def test_what_cannot_be_built_is_said_and_leaves_nothing(root, folder, repositor
     for recipe, words in (({"packages": ["none-such"]}, b"Unable to locate package none-such"),
                           ({"packages": ["tiny-app=9"]}, b"Version '9' for 'tiny-app' was not found"),
                           ({"packages": ["--force-yes"]}, b"is no package"), ({"packages": []}, b"packages"),
-                          ({"packages": ["tiny-app"], "links": ["/etc/x y"]}, b"is no link")):
+                          ({"packages": ["tiny-app"], "links": ["/etc/x y"]}, b"is no link"),
+                          ({"packages": ["tiny-app"], "deps": ["x@1"]}, b"packages of a 'language'"),
+                          ({"packages": ["tiny-app"], "language": "sh", "deps": ["x@1"]}, b"sh has no package registry"),
+                          ({"packages": ["tiny-app"], "language": "golang", "deps": ["x@1"]}, b"write 'go'")):
         file.write_text(json.dumps({"sources": [repository.source], **recipe}))
         done = sandbox_run("image", "build", file, caller=root, env=env)
         assert done.returncode == 125 and words in done.stderr, (recipe, done.stderr)
-    assert sandbox_run("image", "build", "cobol", caller=root, env=env).returncode == 127
+    done = sandbox_run("image", "build", "cobol", caller=root, env=env)
+    assert done.returncode == 127 and b"go, java, python, rust, typescript are known" in done.stderr
+    assert b"--tag names one image" in sandbox_run("image", "build", "all", "--tag", "x", caller=root, env=env).stderr
     assert not [path for part in ("staging", "root", "layer") for path in (folder / "cache/image" / part).iterdir()]
 
 
@@ -125,3 +130,64 @@ def test_the_sources_of_a_file_open_no_private_address(root, folder, repository)
     assert not repository.asked
     done = sandbox_run("image", "build", file, caller=root, env={**env, "SANDBOX_RUN_REGISTRIES": source.split("/")[2]})
     assert done.returncode == 0 and repository.asked, done.stderr
+
+
+WORDS = """
+name: words
+about: a language whose packages are files
+extensions: [.words]
+mains: [main.words]
+binaries: [/usr/bin/busybox]
+package: busybox
+source: main.words
+env: ["DEPS=${deps}"]
+install:
+  run: ["${binary}", sh, -c, 'for word; do echo "$word" > "${deps}/$(echo "$word" | busybox cut -d@ -f1)"; done', sh]
+  network: true
+run: ["${binary}", sh, "${source}"]
+selftest: {code: echo x, stdout: "x\\n", exit: 0}
+"""
+
+
+def test_packages_of_a_language_are_there_without_being_asked_for(caller, folder, repository):
+    env = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder / "config"), **repository.env}
+    languages = folder / "config/sandbox-run/languages"
+    languages.mkdir(parents=True)
+    (languages / "words.yaml").write_text(WORDS)
+    if caller == support.Callers.USER and os.geteuid() == 0:
+        os.chown(folder, support.ORDINARY_UID, support.ORDINARY_UID)
+    file = folder / "own.yaml"
+    file.write_text(json.dumps({"packages": ["tiny-shell"], "sources": [repository.source], "language": "words",
+                                "deps": ["greeting@1", "answer@42"], "links": ["usr/bin/sh busybox", "usr/bin/true busybox"]}))
+    ids = []
+    for number in (1, 2):
+        env["SANDBOX_RUN_CACHE"] = str(folder / f"cache{number}")
+        done = sandbox_run("image", "build", file, "--json", caller=caller, env=env)
+        assert done.returncode == 0, done.stderr
+        ids.append(json.loads(done.stdout)["id"])
+    assert ids[0] == ids[1]
+    run = functools.partial(support.result_of, "run", "--image", "localhost/own", "-l", "words", "-c",
+                            "busybox ls $DEPS; busybox cat $DEPS/*", caller=caller, env=env)
+    assert run()["stdout"] == "answer\ngreeting\nanswer@42\ngreeting@1\n"
+    assert run("--dep", "other@3")["stdout"] == "other\nother@3\n", "what the request names takes their place"
+    shown = sandbox_run("exec", "--image", "localhost/own", "--", "busybox", "cat", "/usr/lib/sandbox-run/packages/words.list",
+                        caller=caller, env=env)
+    assert shown.stdout == b"greeting@1\nanswer@42\n", shown
+    # The Debian packages below are one layer of both images, and are not unpacked again.
+    assert len(list((folder / "cache2/image/layer").iterdir())) == 2
+
+
+def test_an_image_brings_packages_of_its_own_files_only(root, folder):
+    """A link of the image is followed inside it: the host's files are no packages."""
+    secret = folder / "secret"
+    secret.mkdir()
+    (secret / "word").write_text("of the host\n")
+    layout = oci_images.Layout(folder / "layout")
+    ref = layout.add([oci_images.archive([*oci_images.busybox_members(), oci_images.directory("usr/lib/sandbox-run/packages"),
+                                          oci_images.link("usr/lib/sandbox-run/packages/words", str(secret))])],
+                     Env=["PATH=/bin"])
+    (folder / "words.yaml").write_text(WORDS.replace("/usr/bin", "/bin"))
+    result = support.result_of("run", "--language-file", folder / "words.yaml", "--image", ref, "-l", "words", "-c",
+                               'echo "<$DEPS>"; cat /deps/word', caller=root,
+                               env={"SANDBOX_RUN_CACHE": str(folder / "cache"), "HOME": str(folder)})
+    assert result["stdout"] == "<>\n", result

@@ -1,0 +1,48 @@
+"""The images that `image build` knows by name: built from Debian and the registries, the same for every caller, and used.
+
+They take minutes and gigabytes, so `make check-images` runs these tests."""
+import json
+import os
+
+import pytest
+
+import support
+from support import result_of, sandbox_run
+
+GO = 'package main\n\nimport (\n\t"fmt"\n\n\t"github.com/stretchr/testify/assert"\n)\n\n'
+# Name: language, a program that uses a package, a mistake and its type, lines of a session and the last one's answer.
+READY = {
+    "go": ("go", GO + "func main() {\n\tfmt.Println(assert.ObjectsAreEqual(1, 1))\n}\n", "true\n",
+           "package main\n\nfunc main() {\n\tx := 1\n}\n", "UnusedVariable", 'import "fmt"\nx := 6\nfmt.Println(x * 7)\n'),
+    "java": ("java", "import com.google.gson.Gson;\npublic class Main { public static void main(String[] args) throws Exception {\n"
+             'Class.forName("org.junit.jupiter.api.Test"); System.out.println(new Gson().toJson(new int[] {1, 2})); } }\n', "[1,2]\n",
+             'public class Main { int x = "a"; }\n', "TypeMismatch", "int x = 6;\nx * 7\n"),
+    "python": ("python", "import numpy, pandas, matplotlib, requests, pytest\nprint(numpy.arange(3).sum())\n", "3\n",
+               "x = (\n", "SyntaxError", "x = 6\nprint(x * 7)\n"),
+    "rust": ("rust", 'fn main() { println!("{}", 6 * 7); }\n', "42\n", 'fn main() { let x: i32 = "a"; }\n', "TypeMismatch",
+             'let x = 6;\nprintln!("{}", x * 7);\n'),
+    "typescript": ("typescript", 'import ts from "typescript";\nconsole.log(typeof ts.version);\n', "string\n",
+                   'const x: number = "a"; console.log(x);\n', "TypeMismatch", "const x: number = 6\nx * 7\n"),
+}
+
+
+@pytest.mark.parametrize("name", READY)
+def test_an_image_is_the_same_for_all_and_programs_use_what_it_brings(name, folder):
+    language, program, says, mistake, kind, lines = READY[name]
+    ids = {}
+    for caller in support.available_callers():
+        own = folder / caller
+        own.mkdir()
+        if caller == support.Callers.USER and os.geteuid() == 0:
+            os.chown(own, support.ORDINARY_UID, support.ORDINARY_UID)
+        env = {"SANDBOX_RUN_CACHE": str(own / "cache"), "HOME": str(own)}
+        done = sandbox_run("image", "build", name, "--json", caller=caller, env=env, timeout=3600)
+        assert done.returncode == 0, done.stdout
+        ids[caller] = json.loads(done.stdout)["id"]
+    assert len(set(ids.values())) == 1, ids
+    words = ("--image", f"localhost/{name}", "-l", language)
+    assert result_of("run", *words, "-c", program, caller=caller, env=env, timeout=3600)["stdout"] == says
+    assert result_of("run", *words, "--check", "-c", mistake, caller=caller, env=env)["diagnosis"]["type"] == kind
+    done = sandbox_run("repl", "--image", words[1], language, stdin=lines.encode(), caller=caller, env=env)
+    assert done.stdout.strip().endswith(b"42"), done
+    assert sandbox_run("image", "outdated", words[1], caller=caller, env=env, timeout=3600).returncode == 0
