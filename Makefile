@@ -146,12 +146,13 @@ tsan: ## the engine and a client with many threads under ThreadSanitizer
 	$(call compile,build-tsan)
 	@SBR_BUILD=build-tsan $(PYTHON) -B tests/warm/soak.py --sanitize thread --runs 500 $(SOAK_ARGS)
 
-soak: ## 20,000 mixed runs through an engine, 1,000 cells of sessions, 10,000 requests of HTTP; with kills and crashes
+soak: ## 20,000 mixed runs through an engine, 1,000 cells, a batch of 10,000, 10,000 requests of HTTP; with kills and crashes
 	@tools/packages.sh check
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) -B tests/warm/soak.py $(SOAK_ARGS)
 	@SBR_SESSION_KILLS=1000 SBR_ENGINE_RESTARTS=10 SBR_LIVE_SESSIONS=20 \
 		$(PYTHON) tests/run.py --suite blackbox -k "session_kills or session_engines"
+	@cd tests && $(PYTHON) -B long_batch.py
 	@SOAK_REQUESTS=10000 $(PYTHON) tests/run.py --suite blackbox -k "test_clients_leave"
 
 coverage: ## how much of src/ the unit, golden, blackbox, escape and warm tests reach; fails below 80 % of lines

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Projects of the registries with their own tests, and small ones with real runners: each case is one of `test`.
+Small projects with real checkers and build tools: `verify` fails for what each finds, `build` has what each makes.
 
-Usage: real_suites.py [python|npm|go|rust|java|mocha|jest|vitest]...     needs the registries; without a name, all
+Usage: real_suites.py [NAME]...     needs the registries; the names are those of SUITES, CHECKS and BUILDS; without one, all
 """
 import json
 import os
@@ -144,6 +145,57 @@ SUITES = {
 }
 OURS = {"failed": "failure"}
 
+# What `verify` has to find: files, then the tool and a word of its output.
+CHECKS = {
+    "mypy": ({"mypy.ini": "[mypy]\n", "a.py": "x: int = 'text'\n"}, "Incompatible types"),
+    "ruff": ({"ruff.toml": "", "a.py": "import os\n"}, "F401"),
+    "flake8": ({".flake8": "[flake8]\n", "a.py": "import os\n"}, "F401"),
+    "tsc": ({"tsconfig.json": '{"include": ["*.ts"]}', "a.ts": "const x: number = 'text';\n",
+             "package.json": '{"devDependencies": {"typescript": "5.4.5"}}'}, "TS2322"),
+    "eslint": ({"eslint.config.js": "module.exports = [{ rules: { 'no-debugger': 'error' } }];\n", "a.js": "debugger;\n",
+                "package.json": '{"devDependencies": {"eslint": "9.9.1"}}'}, "no-debugger"),
+}
+# What `build` has to make.
+BUILDS = {
+    "build-tsc": ("tsc", {"tsconfig.json": '{"compilerOptions": {"outDir": "out"}, "include": ["*.ts"]}',
+                          "a.ts": "export const x: number = 1;\n"}, "out/a.js"),
+    "build-maven": ("maven", {"pom.xml": POM, "src/main/java/A.java": "public class A {}\n"}, "target/commons-cli-1.5.0.jar"),
+}
+
+
+def project(folder, files):
+    for name, text in files.items():
+        path = folder / "project" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    folder.chmod(0o755)
+    return folder / "project"
+
+
+def check(name):
+    files, word = CHECKS[name]
+    with tempfile.TemporaryDirectory(prefix="sbr-suite-", dir=os.environ.get("TMPDIR")) as folder:
+        place = project(pathlib.Path(folder), files)
+        done = support.sandbox_run("verify", "--json", "--project", place, timeout=PATIENCE)
+        steps = [step for step in json.loads(done.stdout).get("checks", []) if step["tool"] == name]
+    found = len(steps) == 1 and steps[0]["outcome"] == "failed" and word in (steps[0]["output"] or "")
+    print(f"{name}: {'found what is wrong' if found else done.stdout[-1500:].decode(errors='replace')}", flush=True)
+    return found
+
+
+def build(name):
+    tool, files, artifact = BUILDS[name]
+    with tempfile.TemporaryDirectory(prefix="sbr-suite-", dir=os.environ.get("TMPDIR")) as folder:
+        place = project(pathlib.Path(folder), files)
+        done = support.sandbox_run("build", "--json", place, timeout=PATIENCE)
+        made = json.loads(done.stdout)
+    paths = [one["path"] for one in made.get("artifacts", [])]
+    good = (made.get("tool"), paths) == (tool, [artifact])
+    print(f"{name}: {paths if good else done.stdout[-1500:].decode(errors='replace')}", flush=True)
+    if made.get("changes_id"):
+        support.sandbox_run("changes", "drop", made["changes_id"])
+    return good
+
 
 def compare(name):
     with tempfile.TemporaryDirectory(prefix="sbr-suite-", dir=os.environ.get("TMPDIR")) as folder:
@@ -162,7 +214,8 @@ def compare(name):
 
 
 def main():
-    if not all([compare(name) for name in sys.argv[1:] or SUITES]):
+    ways = {**dict.fromkeys(SUITES, compare), **dict.fromkeys(CHECKS, check), **dict.fromkeys(BUILDS, build)}
+    if not all([ways[name](name) for name in sys.argv[1:] or ways]):
         sys.exit(1)
 
 

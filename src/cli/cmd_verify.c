@@ -22,7 +22,7 @@ static const struct option own_options[] = {
       OPTION_OWN(struct verify_options, since) },
     { 0, "call", "LINE", "a line that has to be true, as 'f(2, 3) == 5'; repeatable",
       OPTION_OWN(struct verify_options, calls) },
-    { 0, "skip", "CHECK", "leave out syntax, types, lint, tests, examples or calls; repeatable",
+    { 0, "skip", "CHECK", "leave out syntax, types, lint, tests, golden, examples or calls; repeatable",
       OPTION_OWN(struct verify_options, skips), .word = verify_check_word },
     { 0, "write", "FILE", "write the code to FILE when its checks pass",
       OPTION_OWN(struct verify_options, write) },
@@ -41,10 +41,11 @@ static int check_skips(const struct verify_options *own, sbr_error *err)
         while (verify_check_word(k) && strcmp(verify_check_word(k), own->skips.items[i]) != 0)
             k++;
         if (!verify_check_word(k))
-            return err_set(err, SBR_E_INVALID, "options",
-                           "--skip '%.40s' is none of syntax, types, lint, tests, examples and "
-                           "calls",
-                           own->skips.items[i]);
+            return err_set(
+                err, SBR_E_INVALID, "options",
+                "--skip '%.40s' is none of syntax, types, lint, tests, golden, examples and "
+                "calls",
+                own->skips.items[i]);
     }
     return 0;
 }

@@ -31,7 +31,7 @@ enum verify_outcome { VERIFY_PASSED, VERIFY_FAILED, VERIFY_ERROR, VERIFY_SKIPPED
 
 /* One check and what it came to. */
 struct verify_step {
-    const char *check; /* "syntax", "types", "lint", "tests", "examples" or "calls" */
+    const char *check; /* a word of verify_check_word */
     char *tool, *file; /* NULL: of the project, not of one file */
     enum verify_outcome outcome;
     char *reason; /* one line; NULL: it passed */
@@ -72,6 +72,17 @@ int verify_run_steps(struct verification *v, sbr_error *err) must_check;
 /* The i-th word of --skip; NULL past the last. */
 const char *verify_check_word(size_t i);
 void verify_steps_done(struct verification *v);
+
+bool verify_skips(const struct verification *v, const char *check);
+/* Borrows `check`; copies the others, which may be NULL. */
+struct verify_step *verify_step_add(struct verification *v, const char *check, const char *tool,
+                                    const char *file, sbr_error *err);
+/* The runner's command in a request, as one step.  An error of ours is the step's reason. */
+int verify_step_run(struct verification *v, struct verify_step *step, sbr_request *req,
+                    const struct test_runner *runner, char **more, sbr_error *err) must_check;
+
+/* verify_code.c: examples unless the project has tests, and calls. */
+int verify_run_code(struct verification *v, bool tested, sbr_error *err) must_check;
 
 /* verify_report.c */
 bool verify_passed(const struct verification *v);

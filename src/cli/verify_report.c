@@ -48,8 +48,11 @@ static void reason_words(const struct verify_step *step, char *buf, size_t size)
 {
     const char *of = step->file ? step->file : step->tool ? step->tool : "";
 
-    snprintf(buf, size, "%s%s%.200s: %s", step->check, step->file ? " of " : " by ", of,
-             step->reason ? step->reason : "");
+    snprintf(buf, size, "%s%s%.200s: %s", step->check,
+             step->file ? " of "
+             : *of      ? " by "
+                        : "",
+             of, step->reason ? step->reason : "");
 }
 
 static void print_json(const struct verification *v)

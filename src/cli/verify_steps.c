@@ -4,26 +4,30 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "cli/cmd_test.h"
 #include "cli/verify.h"
 #include "plan/language.h"
+#include "work/golden.h"
 #include "work/tested.h"
 #include "work/verify_tool.h"
 
 #define MOST_OUTPUT 8000
 #define REASON_SIZE 300
 
-static const char *const checks[] = { "syntax", "types", "lint", "tests", "examples", "calls" };
+static const char *const checks[] = { "syntax", "types",    "lint", "tests",
+                                      "golden", "examples", "calls" };
 
 const char *verify_check_word(size_t i)
 {
     return i < sizeof(checks) / sizeof(*checks) ? checks[i] : NULL;
 }
 
-static bool is_skipped(const struct verification *v, const char *check)
+bool verify_skips(const struct verification *v, const char *check)
 {
     for (size_t i = 0; i < v->own->skips.n; i++)
         if (!strcmp(v->own->skips.items[i], check))
@@ -31,8 +35,7 @@ static bool is_skipped(const struct verification *v, const char *check)
     return false;
 }
 
-/* Borrows `check`; copies the others, which may be NULL. */
-static struct verify_step *add_step(struct verification *v, const char *check, const char *tool,
+struct verify_step *verify_step_add(struct verification *v, const char *check, const char *tool,
                                     const char *file, sbr_error *err)
 {
     struct verify_step *grown = reallocarray(v->steps, v->n_steps + 1, sizeof(*grown)), *step;
@@ -149,7 +152,7 @@ static void end_step(struct verify_step *step, const sbr_result *result, bool pa
 static struct verify_step *skip(struct verification *v, const char *check, const char *file,
                                 const char *reason, sbr_error *err)
 {
-    struct verify_step *step = add_step(v, check, NULL, file, err);
+    struct verify_step *step = verify_step_add(v, check, NULL, file, err);
 
     if (step) {
         step->outcome = VERIFY_SKIPPED;
@@ -158,9 +161,8 @@ static struct verify_step *skip(struct verification *v, const char *check, const
     return step;
 }
 
-/* The runner's command in a request, as one step.  An error of ours is the step's reason. */
-static int run_tested(struct verification *v, struct verify_step *step, sbr_request *req,
-                      const struct test_runner *runner, char **more, sbr_error *err)
+int verify_step_run(struct verification *v, struct verify_step *step, sbr_request *req,
+                    const struct test_runner *runner, char **more, sbr_error *err)
 {
     struct tested tested = { .installs = v->o->quiet ? NULL : cmd_test_installs };
     int r = tested_prepare(&tested, runner, req, more, err);
@@ -182,19 +184,39 @@ static int run_tested(struct verification *v, struct verify_step *step, sbr_requ
     return r;
 }
 
-/* Go's own check wants a program; a part of a package is only parsed. */
-static const struct test_runner gofmt = {
-    .name = "gofmt",
-    .language = "go",
-    .words = (const char *const[]){ "gofmt", "-e", "-l", NULL },
-    .where = REPORT_ON_STDOUT,
+/* The checks of these languages want a program: a part of a package is only parsed, and a library is
+ * compiled as one. */
+static const struct {
+    struct test_runner runner;
+    const char *programs[2]; /* what programs have */
+} parts[] = {
+    { { .name = "gofmt",
+        .language = "go",
+        .words = (const char *const[]){ "gofmt", "-e", "-l", NULL },
+        .where = REPORT_ON_STDOUT },
+      { "func main(", "func Test" } },
+    { { .name = "rustc",
+        .language = "rust",
+        .words = (const char *const[]){ "rustc", "--edition", "2021", "--crate-type", "lib",
+                                        "--emit=metadata", "--out-dir", "/tmp", NULL },
+        .where = REPORT_ON_STDERR },
+      { "fn main(", "#![no_main]" } },
 };
 
-static bool is_part_of_package(const struct verify_file *file)
+/* NULL: the file is a program. */
+static const struct test_runner *part_of(const struct verify_file *file)
 {
-    return !strcmp(file->language->name, "go") && file->data &&
-           !memmem(file->data, file->len, "func main(", 10) &&
-           !memmem(file->data, file->len, "func Test", 9);
+    for (size_t i = 0; file->data && i < ARRAY_LEN(parts); i++) {
+        bool is_program = false;
+
+        if (strcmp(parts[i].runner.language, file->language->name) != 0)
+            continue;
+        for (size_t k = 0; k < ARRAY_LEN(parts[i].programs); k++)
+            is_program |= memmem(file->data, file->len, parts[i].programs[k],
+                                 strlen(parts[i].programs[k])) != NULL;
+        return is_program ? NULL : &parts[i].runner;
+    }
+    return NULL;
 }
 
 /* A script is read by itself, and its check would take the files beside it, too; a compiler has to
@@ -210,7 +232,7 @@ static int syntax_request(struct verification *v, struct verify_file *file, sbr_
 
 static int check_syntax(struct verification *v, struct verify_file *file, sbr_error *err)
 {
-    struct verify_step *step = add_step(v, "syntax", file->language->name, file->path, err);
+    struct verify_step *step = verify_step_add(v, "syntax", file->language->name, file->path, err);
     char *more[] = { file->path, NULL };
     sbr_request *req = NULL;
     sbr_result *result = NULL;
@@ -218,8 +240,8 @@ static int check_syntax(struct verification *v, struct verify_file *file, sbr_er
 
     if (!step || syntax_request(v, file, &req, err) < 0)
         return err->code;
-    if (is_part_of_package(file)) {
-        r = run_tested(v, step, req, &gofmt, more, err);
+    if (part_of(file)) {
+        r = verify_step_run(v, step, req, part_of(file), more, err);
     } else {
         req->check = true;
         r = sbr_run(v->rt, req, &result, err);
@@ -279,10 +301,10 @@ static int run_tool(struct verification *v, const struct verify_tool *tool, sbr_
         return 0;
     if (whole)
         files[0] = everything;
-    step = add_step(v, tool->check, tool->runner.name, NULL, err);
+    step = verify_step_add(v, tool->check, tool->runner.name, NULL, err);
     if (!step || verify_request(v, NULL, &req, err) < 0)
         return err->code;
-    r = run_tested(v, step, req, &tool->runner, tool->takes_files ? files : NULL, err);
+    r = verify_step_run(v, step, req, &tool->runner, tool->takes_files ? files : NULL, err);
     request_free(req);
     return r;
 }
@@ -293,7 +315,7 @@ static int run_tools(struct verification *v, int dir_fd, sbr_error *err)
     size_t i = 0;
 
     while ((tool = verify_tool_next(dir_fd, &i)))
-        if (!is_skipped(v, tool->check) && run_tool(v, tool, err) < 0)
+        if (!verify_skips(v, tool->check) && run_tool(v, tool, err) < 0)
             return err->code;
     return 0;
 }
@@ -307,112 +329,61 @@ static int run_tests(struct verification *v, int dir_fd, sbr_error *err)
     sbr_error none;
     int r;
 
-    if (is_skipped(v, "tests") ||
+    if (verify_skips(v, "tests") ||
         test_runner_find(&(struct signs){ .dir_fd = dir_fd }, NULL, &runner, &none) < 0)
         return 0;
-    step = add_step(v, "tests", runner->name, NULL, err);
+    step = verify_step_add(v, "tests", runner->name, NULL, err);
     if (!step || verify_request(v, NULL, &req, err) < 0)
         return err->code;
-    r = run_tested(v, step, req, runner, NULL, err);
+    r = verify_step_run(v, step, req, runner, NULL, err);
     request_free(req);
     return r < 0 ? r : 1;
 }
 
-/* The words behind the driver: the file, what to do, and three for each call. */
-static char **driver_words(const struct verify_file *file, const struct calls *calls)
+/* `problem`, unless NULL, kept the cases from running. */
+static void end_golden(struct verify_step *step, const char *problem)
 {
-    static char examples[] = "examples", of_calls[] = "calls", none[] = "";
-    char **words = calloc(3 + 3 * calls->n, sizeof(*words));
+    const struct report *r = &step->report;
+    char words[REASON_SIZE];
 
-    if (!words)
-        return NULL;
-    words[0] = file->path;
-    words[1] = calls->n ? of_calls : examples;
-    for (size_t i = 0; i < calls->n; i++) {
-        words[2 + 3 * i] = calls->items[i].text;
-        words[3 + 3 * i] = calls->items[i].left;
-        words[4 + 3 * i] = calls->items[i].right ? calls->items[i].right : none;
-    }
-    return words;
+    if (!problem && test_report_count(r, CASE_PASSED) == r->n)
+        return;
+    step->outcome = problem ? VERIFY_ERROR : VERIFY_FAILED;
+    if (!problem)
+        case_words(r, words, sizeof(words));
+    step->reason = strdup(problem ? problem : words);
 }
 
-/* The code with the calls behind it is the program; the file itself stays as it is. */
-static int make_program(const struct verify_file *file, const struct calls *calls, sbr_request *req,
-                        sbr_error *err)
+/* A project's golden cases are in its directory `golden`, with a command there or in each case. */
+static int run_golden(struct verification *v, int dir_fd, sbr_error *err)
 {
-    struct buf program;
-    int r;
-
-    buf_init(&program, REQUEST_MAX_BYTES);
-    r = calls_append(calls, file->data, file->len, &program) < 0
-            ? err_set_oom(err, "calls")
-            : request_replace_file(req, 0, program.data, program.len, err);
-    buf_done(&program);
-    return r;
-}
-
-static int run_calls(struct verification *v, const char *check, struct verify_file *file,
-                     const struct calls *calls, sbr_error *err)
-{
-    const struct calls_way *way = calls_way_find(file->language->name);
-    struct verify_step *step = add_step(v, check, file->language->name, file->path, err);
-    scoped_free char **words = driver_words(file, calls);
+    const struct signs cases = {
+        .dir_fd = openat(dir_fd, "golden", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+    };
+    bool found = cases.dir_fd >= 0 && !verify_skips(v, "golden") &&
+                 signs_have(&cases, SIGNS_BELOW, "command", "");
+    scoped_free char *dir = found ? text_format("%s/golden", v->project) : NULL;
+    const sbr_golden how = { .struct_size = sizeof(how), .dir = dir };
+    uint64_t began = clock_now_us();
+    struct golden golden = { 0 };
+    struct verify_step *step;
     sbr_request *req = NULL;
     int r;
 
-    if (!step || !words || verify_request(v, file, &req, err) < 0)
-        return step && words ? err->code : err_set_oom(err, "calls");
-    r = way->driver ? request_add_file(req, way->driver_name, way->driver, strlen(way->driver), err)
-                    : make_program(file, calls, req, err);
-    if (r == 0)
-        r = run_tested(v, step, req, &way->runner, way->driver ? words : NULL, err);
-    request_free(req);
-    return r;
-}
-
-/* The examples that the comments of a file have, if it has any. */
-static int run_examples(struct verification *v, struct verify_file *file, sbr_error *err)
-{
-    const struct calls_way *way = calls_way_find(file->language->name);
-    struct calls calls = { 0 };
-    int r = 0;
-
-    if (!way || verify_load(v, file, err) < 0)
-        return way ? err->code : 0;
-    if (way->arrows)
-        r = calls_add_arrows(&calls, file->data, file->len, err);
-    if (r == 0 && (calls.n || (way->example &&
-                               memmem(file->data, file->len, way->example, strlen(way->example)))))
-        r = run_calls(v, "examples", file, &calls, err);
-    calls_done(&calls);
-    return r;
-}
-
-static int run_given_calls(struct verification *v, struct verify_file *file, sbr_error *err)
-{
-    const struct calls_way *way = calls_way_find(file->language->name);
-
-    if (!v->calls.n)
+    if (cases.dir_fd >= 0)
+        close(cases.dir_fd);
+    if (!found)
         return 0;
-    if (!way)
-        return err_set(err, SBR_E_UNSUPPORTED, "calls",
-                       "--call cannot be checked in %s; it can in %s", file->language->name,
-                       calls_languages);
-    return run_calls(v, "calls", file, &v->calls, err);
-}
-
-static int run_code(struct verification *v, bool tested, sbr_error *err)
-{
-    for (size_t i = 0; i < v->n_files; i++) {
-        struct verify_file *file = &v->files[i];
-
-        if (!file->is_checked || !file->language)
-            continue;
-        if (!tested && !is_skipped(v, "examples") && run_examples(v, file, err) < 0)
-            return err->code;
-        if (!is_skipped(v, "calls") && run_given_calls(v, file, err) < 0)
-            return err->code;
-    }
+    step = dir ? verify_step_add(v, "golden", NULL, NULL, err) : NULL;
+    if (!step || verify_request(v, NULL, &req, err) < 0)
+        return dir ? err->code : err_set_oom(err, "verify");
+    r = golden_run(v->rt, req, &how, &golden, err);
+    request_free(req);
+    step->wall_us = clock_now_us() - began;
+    step->report = golden.report;
+    golden.report = (struct report){ 0 };
+    end_golden(step, r == 0 ? NULL : err->message);
+    golden_done(&golden);
     return 0;
 }
 
@@ -429,7 +400,7 @@ int verify_run_steps(struct verification *v, sbr_error *err)
     scoped_fd int dir_fd = -1;
     int tested = 0;
 
-    if (!is_skipped(v, "syntax") && check_all_syntax(v, err) < 0)
+    if (!verify_skips(v, "syntax") && check_all_syntax(v, err) < 0)
         return err->code;
     if (!all_passed(v)) /* nothing else could say more about code that cannot be read */
         return skip(v, "tests", NULL, "not run, because the syntax is wrong", err) ? 0 : err->code;
@@ -440,10 +411,10 @@ int verify_run_steps(struct verification *v, sbr_error *err)
         if (run_tools(v, dir_fd, err) < 0)
             return err->code;
         tested = run_tests(v, dir_fd, err);
-        if (tested < 0)
-            return tested;
+        if (tested < 0 || run_golden(v, dir_fd, err) < 0)
+            return err->code;
     }
-    return run_code(v, tested > 0, err);
+    return verify_run_code(v, tested > 0, err);
 }
 
 void verify_steps_done(struct verification *v)

@@ -38,8 +38,8 @@ static int set_command(sbr_request *req, const struct build_tool *tool, sbr_erro
 /* Changes of a copy-on-write tree are kept; elsewhere the places of the tool are. */
 static int set_places(sbr_request *req, const struct build_tool *tool, sbr_error *err)
 {
-    req->keep = true;
-    if (req->project) {
+    req->keep = !req->workspace; /* which keeps them by itself */
+    if (req->project || req->workspace) {
         req->diff = true;
         return 0;
     }
@@ -127,6 +127,9 @@ static void drop_kept(const sbr_result *result)
 static int run_tool(sbr_runtime *rt, sbr_request *req, const sbr_build *how, struct build *b,
                     sbr_error *err)
 {
+    if (b->tool->packages && !b->tool->missing && !how->installs_nothing &&
+        !request_has_network(req) && add_packages(req, b->tool, err) < 0)
+        return err->code;
     if (run_alone(rt, req, how->stop_fd, &b->result, err) < 0)
         return err->code;
     if (how->installs_nothing || b->installed || !lacks_tool(b))

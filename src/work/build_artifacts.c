@@ -62,8 +62,8 @@ static bool is_made(const struct change *c)
            (c->now.kind == NODE_FILE || c->now.kind == NODE_LINK);
 }
 
-static int read_changes(const struct build_tool *tool, const struct changes *changes,
-                        struct build_artifacts *ret, sbr_error *err)
+static int read_changes(const struct build_tool *tool, const sbr_request *req,
+                        const struct changes *changes, struct build_artifacts *ret, sbr_error *err)
 {
     for (size_t i = 0; i < changes->n; i++) {
         const struct change *c = &changes->items[i];
@@ -73,7 +73,7 @@ static int read_changes(const struct build_tool *tool, const struct changes *cha
                                               .link = c->now.kind == NODE_LINK };
 
         if (strcmp(changes->roots[c->root].target, "/work") != 0 || !is_made(c) ||
-            !build_tool_makes(tool, c->path))
+            !build_tool_makes(tool, c->path) || (req->workspace && is_own(req, c->path)))
             continue;
         if (add(ret, c->path, text_format("%u/%s", c->root, c->path), &facts, err) < 0)
             return err->code;
@@ -112,8 +112,8 @@ static int read_sums(struct build_artifacts *artifacts, sbr_error *err)
 {
     struct changeset changeset;
 
-    if (!artifacts->n)
-        return 0;
+    if (!artifacts->n || !artifacts->changes_id[0])
+        return 0; /* a workspace has them */
     if (changeset_open(artifacts->changes_id, &changeset, err) < 0)
         return err->code;
     for (size_t i = 0; i < artifacts->n; i++) {
@@ -134,11 +134,11 @@ int build_artifacts_read(const struct build_tool *tool, const sbr_request *req,
                          const sbr_result *result, struct build_artifacts *ret, sbr_error *err)
 {
     *ret = (struct build_artifacts){ 0 };
-    if (!result->changes_id[0])
+    if (!result->changes_id[0] && !req->workspace)
         return 0;
     snprintf(ret->changes_id, sizeof(ret->changes_id), "%s", result->changes_id);
-    if (req->project && result->changes) {
-        if (read_changes(tool, result->changes, ret, err) < 0)
+    if ((req->project || req->workspace) && result->changes) {
+        if (read_changes(tool, req, result->changes, ret, err) < 0)
             return err->code;
     } else if (read_files(tool, req, &result->files, ret, err) < 0) {
         return err->code;

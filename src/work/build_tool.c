@@ -36,6 +36,7 @@ static const struct build_tool tools[] = {
       .language = "java",
       .words = LIST("mvn", "-B", "-DskipTests", "package"),
       .places = LIST("target/*.jar", "target/*.war", "*/target/*.jar", "*/target/*.war"),
+      .packages = LIST("maven-lifecycle"),
       .offline = "-o" },
     { .name = "npm",
       .language = "javascript",

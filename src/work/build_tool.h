@@ -11,7 +11,8 @@ struct build_tool {
     /* Where it leaves what it makes, relative to the project, and what of that is only on the way:
      * '*' stays within a directory, `DIR/` is everything below it. */
     const char *const *places, *const *leaves_out;
-    /* What its output has when it is not there, and the packages that bring it; NULL: none. */
+    /* What its output has when it is not there, and the packages that bring it; NULL: none.
+     * Packages alone are always installed, unless the run has a network. */
     const char *missing, *const *packages;
     /* Adds packages that the project names for its build; may be NULL. */
     int (*add_packages)(const struct signs *signs, sbr_request *req, sbr_error *err);

@@ -15,7 +15,7 @@
 #define PYTHON_DRIVER ".sandbox-run-calls.py"
 #define RUBY_DRIVER ".sandbox-run-calls.rb"
 
-const char calls_languages[] = "python, javascript, typescript and ruby";
+const char calls_languages[] = "python, javascript, typescript, ruby and go";
 
 /* Each report is TAP.  It is written line by line, so that a call that never ends leaves the lines
  * before it. */
@@ -119,39 +119,57 @@ static const char script_end[] =
     "  process.exitCode = failed ? 1 : 0;\n"
     "});\n";
 
-static const struct calls_way ways[] = {
-    { "python",
-      { "python", "python", WORDS("python3", PYTHON_DRIVER), test_report_parse_tap, REPORT_IN_FILE,
-        NULL, NULL },
-      PYTHON_DRIVER,
-      python_driver,
-      ">>>",
-      false },
-    { "ruby",
-      { "ruby", "ruby", WORDS("ruby", RUBY_DRIVER), test_report_parse_tap, REPORT_IN_FILE, NULL,
-        NULL },
-      RUBY_DRIVER,
-      ruby_driver,
-      NULL,
-      false },
-    { "javascript",
-      { "javascript", "javascript", NULL, test_report_parse_tap, REPORT_IN_FILE, NULL, NULL },
-      NULL,
-      NULL,
-      NULL,
-      true },
-    { "typescript",
-      { "typescript", "typescript", NULL, test_report_parse_tap, REPORT_IN_FILE, NULL, NULL },
-      NULL,
-      NULL,
-      NULL,
-      true },
-};
+/* Rustdoc's examples use the code as a library. */
+#define RUSTDOC                                                                                    \
+    "set -- --edition 2021 --crate-name code \"$1\" && "                                           \
+    "rustc --crate-type lib -o /tmp/libcode.rlib \"$@\" && "                                       \
+    "exec rustdoc --test --extern code=/tmp/libcode.rlib \"$@\""
+#define GO_MODULE                                                                                  \
+    "cd \"$(dirname \"$1\")\" && if [ \"$(go env GOMOD)\" = /dev/null ]; "                         \
+    "then go mod init program 2> /dev/null; fi && "
+/* Go takes examples of files of tests only; the file's other name is inside alone. */
+#define GO_EXAMPLES                                                                                \
+    "case $1 in *_test.go) ;; *) mv \"$1\" \"${1%.go}_test.go\" ;; esac; " GO_MODULE               \
+    "exec go test -json -vet=off -run '^Example' ."
+#define GO_CALLS GO_MODULE "exec go test -vet=off -run '^TestSandboxRunCalls$' ."
 
-const struct calls_way *calls_way_find(const char *language)
+/* clang-format off */
+static const struct calls_way ways[] = {
+    { .language = "python",
+      .runner = { "python", "python", WORDS("python3", PYTHON_DRIVER), test_report_parse_tap,
+                  REPORT_IN_FILE, NULL, NULL },
+      .driver_name = PYTHON_DRIVER, .driver = python_driver, .example = ">>>", .use = CALLS_BOTH },
+    { .language = "ruby",
+      .runner = { "ruby", "ruby", WORDS("ruby", RUBY_DRIVER), test_report_parse_tap,
+                  REPORT_IN_FILE, NULL, NULL },
+      .driver_name = RUBY_DRIVER, .driver = ruby_driver, .use = CALLS_BOTH },
+    { .language = "javascript",
+      .runner = { "javascript", "javascript", NULL, test_report_parse_tap, REPORT_IN_FILE, NULL,
+                  NULL },
+      .arrows = true, .use = CALLS_BOTH },
+    { .language = "typescript",
+      .runner = { "typescript", "typescript", NULL, test_report_parse_tap, REPORT_IN_FILE, NULL,
+                  NULL },
+      .arrows = true, .use = CALLS_BOTH },
+    { .language = "go",
+      .runner = { "go", "go", WORDS("sh", "-c", GO_CALLS, "calls"), test_report_parse_tap,
+                  REPORT_IN_FILE, NULL, NULL },
+      .beside = true, .use = CALLS_GIVEN },
+    { .language = "go",
+      .runner = { "go", "go", WORDS("sh", "-c", GO_EXAMPLES, "examples"), test_report_parse_go,
+                  REPORT_ON_STDOUT, NULL, NULL },
+      .example = "\nfunc Example", .use = CALLS_OF_EXAMPLES },
+    { .language = "rust",
+      .runner = { "rustdoc", "rust", WORDS("sh", "-c", RUSTDOC, "examples"),
+                  test_report_parse_cargo, REPORT_ON_STDOUT, NULL, NULL },
+      .example = "/// ```", .use = CALLS_OF_EXAMPLES },
+};
+/* clang-format on */
+
+const struct calls_way *calls_way_find(const char *language, enum calls_use use)
 {
-    for (size_t i = 0; language && i < sizeof(ways) / sizeof(*ways); i++)
-        if (!strcmp(ways[i].language, language))
+    for (size_t i = 0; language && i < ARRAY_LEN(ways); i++)
+        if (!strcmp(ways[i].language, language) && ways[i].use & use)
             return &ways[i];
     return NULL;
 }

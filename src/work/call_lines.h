@@ -28,14 +28,17 @@ struct calls_way {
     /* The command; words NULL: calls_append makes the program. */
     struct test_runner runner;
     /* The command's program, a file of /work; it gets the name of the code's file, then `examples`,
-     * or `calls` and three words for each: text, left and right. */
+     * or `calls` and three words for each: text, left and right.  Without one, the command gets
+     * the name alone. */
     const char *driver_name, *driver;
-    const char *example; /* text that shows an example for the driver, or NULL */
+    const char *example; /* text that shows an example for the command, or NULL */
     bool arrows;         /* examples are those of calls_add_arrows */
+    bool beside;         /* a file of tests beside the code makes the calls: call_go.h */
+    enum calls_use { CALLS_OF_EXAMPLES = 1, CALLS_GIVEN = 2, CALLS_BOTH = 3 } use;
 };
 
 /* NULL: it cannot be done in this language; calls_languages has the names of those that can. */
-const struct calls_way *calls_way_find(const char *language);
+const struct calls_way *calls_way_find(const char *language, enum calls_use use);
 extern const char calls_languages[];
 /* The code, and behind it what makes the calls and writes the report. */
 int calls_append(const struct calls *calls, const char *code, size_t len, struct buf *out);

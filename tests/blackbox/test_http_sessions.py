@@ -168,6 +168,11 @@ def test_tests_builds_and_golden_cases_take_files_of_the_body(http):
     assert [one["path"] for one in built["artifacts"]] == ["out.txt"] and built["messages"][0]["line"] == 1
     assert http.ask("GET", f"/v1/changes/{built['changes_id']}", token=http.secret).status == 200
     assert http.ask("GET", f"/v1/changes/{built['changes_id']}", token=http.other).status == 404
+    put = http.ask("PUT", "/v1/workspaces/made/files/old.txt", b"old", token=http.secret)
+    assert put.status == 204, put.body
+    again = http.ask("POST", "/v1/builds", {"files": files, "workspace": "made", "tool": "make"}, token=http.secret).json()
+    assert [one["path"] for one in again.get("artifacts", [])] == ["out.txt"], again
+    assert http.ask("DELETE", "/v1/workspaces/made", token=http.secret).status == 204
     files = [{"path": "pkg/tests/test_a.py", "content": "import unittest\n\nclass A(unittest.TestCase):\n"
               "    def test_good(self):\n        pass\n    def test_bad(self):\n        self.fail('x')\n"},
              {"path": "pkg/__init__.py", "content": ""}, {"path": "pkg/tests/__init__.py", "content": ""}]

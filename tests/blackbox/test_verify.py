@@ -104,6 +104,36 @@ def test_code_is_held_against_calls_and_examples(any_caller, folder):
     assert [case["message"] for case in found["checks"][1]["cases"]] == [None, "f(1) is [2]"]
 
 
+RUST = "/// ```\n/// assert_eq!(code::f(2), %d);\n/// ```\npub fn f(n: i32) -> i32 {\n    n * 2\n}\n"
+GO = ("package calc\n\nimport \"fmt\"\n\nfunc f(n int64) []int64 { return []int64{n} }\n\n"
+      "func ExampleF() {\n\tfmt.Println(f(1))\n\t// Output: [1]\n}\n")
+
+
+def test_compiled_code_is_held_against_them_too(root, folder):
+    """Each is compiled and linked: seconds, with any compiler."""
+    found = verdict_of("-l", "rust", "-c", RUST % 5, caller=root, cwd=folder)
+    assert [(one["check"], one["outcome"]) for one in found["checks"]] == [("syntax", "passed"), ("examples", "failed")]
+    (folder / "calc.go").write_text(GO)
+    found = verdict_of("--call", "f(2) == []int64{2}", "--call", "f(2)[0] == 3", "--call", "f(2)[1] == 2", "calc.go",
+                       caller=root, cwd=folder, timeout=300)
+    assert [(one["check"], one["outcome"]) for one in found["checks"]] == [
+        ("syntax", "passed"), ("examples", "passed"), ("calls", "failed")]
+    assert [case["message"] for case in found["checks"][2]["cases"]] == [
+        None, "f(2)[0] is 2", "panic: runtime error: index out of range [1] with length 1"]
+
+
+def test_golden_cases_of_the_project_are_one_check(root, repo):
+    (repo / "golden/good").mkdir(parents=True)
+    (repo / "golden/command").write_text("cat a.txt")
+    (repo / "a.txt").write_text("A\n")
+    (repo / "golden/good/stdout").write_text("A\n")
+    assert ("golden", None, "passed") in outcomes(verdict_of(caller=root, cwd=repo))
+    (repo / "golden/good/stdout").write_text("B\n")
+    found = verdict_of(caller=root, cwd=repo)
+    assert ("golden", None, "failed") in outcomes(found) and found["reasons"] == ["golden: 1 of 1 failed: good"]
+    assert ("golden", None, "failed") not in outcomes(verdict_of("--skip", "golden", caller=root, cwd=repo))
+
+
 def test_code_is_written_only_when_it_passes(any_caller, folder):
     words = ("-l", "python", "--write", "out.py")
     refused = sandbox_run("verify", *words, "-c", "x = 1", caller=any_caller, cwd=folder)
