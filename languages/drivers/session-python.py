@@ -740,7 +740,8 @@ def ipython_shell(channel, streams):
 
         def give_width(self, argument):
             super().give_width(argument)
-            self.interactive.display_formatter.formatters["text/plain"].max_width = width.columns
+            if width.given:
+                self.interactive.display_formatter.formatters["text/plain"].max_width = width.columns
 
         def run(self, code, name):
             done = self.interactive.run_cell(code, store_history=True)
