@@ -37,8 +37,7 @@ static bool is_granted(const struct string_list *granted, const struct denial *o
 /* The helper is ours, but its memory is shared: nothing in it is trusted. */
 static uint32_t count_of(const struct egress_page *page)
 {
-    const volatile uint32_t *shared = &page->n_denials; /* read once: it may change meanwhile */
-    uint32_t n = *shared;
+    uint32_t n = page->n_denials; /* read once: it may change meanwhile */
 
     return n < DENIALS_MAX ? n : DENIALS_MAX;
 }
