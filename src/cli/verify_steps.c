@@ -22,8 +22,8 @@ const char *verify_check_word(size_t i)
     return i < sizeof(checks) / sizeof(*checks) ? checks[i] : NULL;
 }
 
-/* The checks of these languages want a program: a part of a package is only parsed, and a library is
- * compiled as one. */
+/* The checks of these languages want a program: a part of a package is only parsed, and a library
+ * is compiled as one. */
 static const struct {
     struct test_runner runner;
     const char *programs[2]; /* what programs have */
