@@ -11,6 +11,7 @@
  * Threads.  Any number of threads may share a runtime.  A request, job or result belongs to one
  * thread at a time.  The library installs no signal handler, never waits for children that it did
  * not start, and never ends the calling process. */
+/* lint-ok: length: one header is the whole interface of the library */
 #ifndef SANDBOXRUN_H
 #define SANDBOXRUN_H
 

@@ -73,6 +73,7 @@ int verify_run_steps(struct verification *v, sbr_error *err) must_check;
 const char *verify_check_word(size_t i);
 void verify_steps_done(struct verification *v);
 
+/* verify_step.c */
 bool verify_skips(const struct verification *v, const char *check);
 /* Borrows `check`; copies the others, which may be NULL. */
 struct verify_step *verify_step_add(struct verification *v, const char *check, const char *tool,
@@ -80,6 +81,11 @@ struct verify_step *verify_step_add(struct verification *v, const char *check, c
 /* The runner's command in a request, as one step.  An error of ours is the step's reason. */
 int verify_step_run(struct verification *v, struct verify_step *step, sbr_request *req,
                     const struct test_runner *runner, char **more, sbr_error *err) must_check;
+void verify_step_end(struct verify_step *step, const sbr_result *result, bool passed);
+/* By the cases of its report; `problem`, unless NULL, kept them from running. */
+void verify_step_end_cases(struct verify_step *step, const char *problem);
+/* The stage that failed, or the program itself. */
+const sbr_result *verify_failed_part(const sbr_result *result);
 
 /* verify_code.c: examples unless the project has tests, and calls. */
 int verify_run_code(struct verification *v, bool tested, sbr_error *err) must_check;

@@ -9,15 +9,10 @@
 #include "base/clock.h"
 #include "base/scope.h"
 #include "base/text.h"
-#include "cli/cmd_test.h"
 #include "cli/verify.h"
 #include "plan/language.h"
 #include "work/golden.h"
-#include "work/tested.h"
 #include "work/verify_tool.h"
-
-#define MOST_OUTPUT 8000
-#define REASON_SIZE 300
 
 static const char *const checks[] = { "syntax", "types",    "lint", "tests",
                                       "golden", "examples", "calls" };
@@ -27,165 +22,8 @@ const char *verify_check_word(size_t i)
     return i < sizeof(checks) / sizeof(*checks) ? checks[i] : NULL;
 }
 
-bool verify_skips(const struct verification *v, const char *check)
-{
-    for (size_t i = 0; i < v->own->skips.n; i++)
-        if (!strcmp(v->own->skips.items[i], check))
-            return true;
-    return false;
-}
-
-struct verify_step *verify_step_add(struct verification *v, const char *check, const char *tool,
-                                    const char *file, sbr_error *err)
-{
-    struct verify_step *grown = reallocarray(v->steps, v->n_steps + 1, sizeof(*grown)), *step;
-
-    if (!grown) {
-        err_set_oom(err, "verify");
-        return NULL;
-    }
-    v->steps = grown;
-    step = &grown[v->n_steps++];
-    *step = (struct verify_step){ .check = check,
-                                  .tool = tool ? strdup(tool) : NULL,
-                                  .file = file ? strdup(file) : NULL };
-    return step;
-}
-
-static char *visible(const char *text, size_t len)
-{
-    struct report_case holder = { 0 };
-    sbr_error err;
-
-    if (len > MOST_OUTPUT)
-        len = MOST_OUTPUT;
-    (void)test_report_set_message(&holder, text, len, &err);
-    return holder.message;
-}
-
-/* The stage that failed, or the program itself. */
-static const sbr_result *failed_part(const sbr_result *result)
-{
-    bool before = result->verdict == SBR_COMPILE_FAILED || result->verdict == SBR_INSTALL_FAILED;
-
-    return before && result->n_before ? result->before[result->n_before - 1] : result;
-}
-
-static void first_line(char *buf, size_t size, const char *text)
-{
-    while (*text == '\n' || *text == ' ')
-        text++;
-    snprintf(buf, size, "%.*s", (int)strcspn(text, "\n"), text);
-}
-
-static void diagnosis_words(const struct diagnosis *d, char *buf, size_t size)
-{
-    char line[24] = "";
-
-    if (d->line)
-        snprintf(line, sizeof(line), " at line %u", d->line);
-    snprintf(buf, size, "%s%s%s%s", d->type ? d->type : "", d->type && d->message ? ": " : "",
-             d->message ? d->message : "", line);
-}
-
-/* "2 of 10 failed: tests.test_a::test_x, tests.test_a::test_y" */
-static void case_words(const struct report *r, char *buf, size_t size)
-{
-    size_t bad = test_report_count(r, CASE_FAILED) + test_report_count(r, CASE_BROKEN), shown = 0;
-    int n = snprintf(buf, size, "%zu of %zu failed", bad, r->n);
-
-    for (size_t i = 0; i < r->n && shown < 3 && n > 0 && (size_t)n < size; i++)
-        if (r->cases[i].outcome == CASE_FAILED || r->cases[i].outcome == CASE_BROKEN)
-            n += snprintf(buf + n, size - (size_t)n, "%s%.80s", shown++ ? ", " : ": ",
-                          r->cases[i].name);
-}
-
-static void find_reason(const sbr_result *result, struct verify_step *step)
-{
-    const sbr_result *part = failed_part(result);
-    const struct report *r = &step->report;
-    char words[REASON_SIZE] = "";
-
-    if (test_report_count(r, CASE_FAILED) + test_report_count(r, CASE_BROKEN))
-        case_words(r, words, sizeof(words));
-    else if (part->verdict != SBR_EXITED && part->explanation[0])
-        snprintf(words, sizeof(words), "%s", part->explanation);
-    else if (result->diagnosis && result->diagnosis->message)
-        diagnosis_words(result->diagnosis, words, sizeof(words));
-    else if (step->output)
-        first_line(words, sizeof(words), step->output);
-    if (!words[0] && part->verdict == SBR_EXITED)
-        snprintf(words, sizeof(words), "exit code %d", part->exit_code);
-    step->reason = visible(words, strlen(words));
-}
-
-/* Both streams of the part that failed: compilers use one, linters the other. */
-static char *collect_output(const sbr_result *result)
-{
-    const sbr_report *part = sbr_result_report(failed_part(result));
-    char *text = NULL;
-    struct buf all;
-
-    buf_init(&all, 4 * MOST_OUTPUT);
-    buf_add(&all, part->out, part->out_len < MOST_OUTPUT ? part->out_len : MOST_OUTPUT);
-    buf_add(&all, part->errout, part->errout_len < MOST_OUTPUT ? part->errout_len : MOST_OUTPUT);
-    if (all.len && !all.failed)
-        text = visible(all.data, all.len);
-    buf_done(&all);
-    return text;
-}
-
-static void end_step(struct verify_step *step, const sbr_result *result, bool passed)
-{
-    const sbr_report *report = sbr_result_report(result);
-
-    step->wall_us = report->wall_us;
-    step->outcome = passed ? VERIFY_PASSED : VERIFY_FAILED;
-    if (passed)
-        return;
-    step->output = collect_output(result);
-    find_reason(result, step);
-    if (report->verdict == SBR_INSTALL_FAILED || report->verdict == SBR_INTERNAL_ERROR)
-        step->outcome = VERIFY_ERROR;
-}
-
-static struct verify_step *skip(struct verification *v, const char *check, const char *file,
-                                const char *reason, sbr_error *err)
-{
-    struct verify_step *step = verify_step_add(v, check, NULL, file, err);
-
-    if (step) {
-        step->outcome = VERIFY_SKIPPED;
-        step->reason = strdup(reason);
-    }
-    return step;
-}
-
-int verify_step_run(struct verification *v, struct verify_step *step, sbr_request *req,
-                    const struct test_runner *runner, char **more, sbr_error *err)
-{
-    struct tested tested = { .installs = v->o->quiet ? NULL : cmd_test_installs };
-    int r = tested_prepare(&tested, runner, req, more, err);
-
-    if (r == 0)
-        r = tested_run(&tested, v->rt, req, err);
-    if (r == 0) {
-        step->report = tested.report;
-        tested.report = (struct report){ 0 };
-        end_step(step, tested.result,
-                 result_success(tested.result) && !test_report_count(&step->report, CASE_FAILED) &&
-                     !test_report_count(&step->report, CASE_BROKEN));
-    } else {
-        step->outcome = VERIFY_ERROR;
-        step->reason = strdup(err->message);
-        r = 0;
-    }
-    tested_done(&tested);
-    return r;
-}
-
-/* The checks of these languages want a program: a part of a package is only parsed, and a library is
- * compiled as one. */
+/* The checks of these languages want a program: a part of a package is only parsed, and a library
+ * is compiled as one. */
 static const struct {
     struct test_runner runner;
     const char *programs[2]; /* what programs have */
@@ -246,8 +84,9 @@ static int check_syntax(struct verification *v, struct verify_file *file, sbr_er
         req->check = true;
         r = sbr_run(v->rt, req, &result, err);
         if (r == 0)
-            end_step(step, result,
-                     result->verdict == SBR_EXITED && failed_part(result)->exit_code == 0);
+            verify_step_end(step, result,
+                            result->verdict == SBR_EXITED &&
+                                verify_failed_part(result)->exit_code == 0);
     }
     sbr_result_free(result);
     request_free(req);
@@ -340,20 +179,6 @@ static int run_tests(struct verification *v, int dir_fd, sbr_error *err)
     return r < 0 ? r : 1;
 }
 
-/* `problem`, unless NULL, kept the cases from running. */
-static void end_golden(struct verify_step *step, const char *problem)
-{
-    const struct report *r = &step->report;
-    char words[REASON_SIZE];
-
-    if (!problem && test_report_count(r, CASE_PASSED) == r->n)
-        return;
-    step->outcome = problem ? VERIFY_ERROR : VERIFY_FAILED;
-    if (!problem)
-        case_words(r, words, sizeof(words));
-    step->reason = strdup(problem ? problem : words);
-}
-
 /* A project's golden cases are in its directory `golden`, with a command there or in each case. */
 static int run_golden(struct verification *v, int dir_fd, sbr_error *err)
 {
@@ -382,7 +207,7 @@ static int run_golden(struct verification *v, int dir_fd, sbr_error *err)
     step->wall_us = clock_now_us() - began;
     step->report = golden.report;
     golden.report = (struct report){ 0 };
-    end_golden(step, r == 0 ? NULL : err->message);
+    verify_step_end_cases(step, r == 0 ? NULL : err->message);
     golden_done(&golden);
     return 0;
 }
@@ -393,6 +218,18 @@ static bool all_passed(const struct verification *v)
         if (v->steps[i].outcome != VERIFY_PASSED)
             return false;
     return true;
+}
+
+static struct verify_step *skip(struct verification *v, const char *check, const char *file,
+                                const char *reason, sbr_error *err)
+{
+    struct verify_step *step = verify_step_add(v, check, NULL, file, err);
+
+    if (step) {
+        step->outcome = VERIFY_SKIPPED;
+        step->reason = strdup(reason);
+    }
+    return step;
 }
 
 int verify_run_steps(struct verification *v, sbr_error *err)

@@ -1,5 +1,6 @@
-/* POST /v1/tests, /v1/builds, /v1/golden: work on a project of the tenant's: its files, a workspace, a root.
- * The call waits, so it has a thread; an execution without a job counts it among the runs. */
+/* POST /v1/tests, /v1/builds, /v1/golden: work on a project of the tenant's: its files, a
+ * workspace, a root.  The call waits, so it has a thread; an execution without a job counts it
+ * among the runs. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
