@@ -304,8 +304,11 @@ int audit_note_cell(const struct audit_field *fields, size_t n, const struct aud
                     bool keeps_code, sbr_error *err)
 {
     scoped_free char *code = NULL;
+    scoped_fd int rotated = -1; /* sessions may live where no run ever begins */
     struct jsonw j;
 
+    if (audit_open(&rotated, err) < 0)
+        return err->code;
     put_note(&j, "cell", fields, n);
     code = put_program(&j, cell, keeps_code);
     return append(&j, code, err);
