@@ -50,11 +50,11 @@ int job_new(const sbr_runtime *rt, const sbr_request *req, const struct monitor_
     job->req = req;
     job->loop.epoll_fd = job->loop.timer.fd = -1;
     job->now.lock_fd = job->now.box.init.pidfd = -1;
-    job->warm = (struct warm){ .off = rt->cold || engine_is_unwanted() || has_own_policy(req) ||
-                                      req->kernel || req->profiled ||
-                                      !request_backend_is_native(req),
-                               .fd = -1,
-                               .answered = engine_answered };
+    job->warm =
+        (struct warm){ .off = rt->cold || engine_is_unwanted() || has_own_policy(req) ||
+                              req->kernel || req->profiled || !request_backend_is_native(req),
+                       .fd = -1,
+                       .answered = engine_answered };
     job->options =
         options ? *options
                 : (struct monitor_options){ .keep_output = true,

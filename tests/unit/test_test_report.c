@@ -55,10 +55,11 @@ static void junit_has_cases_with_their_ends(void **state)
                                  { "s::z", CASE_SKIPPED, NULL, NULL, 0 },
                                  { "e", CASE_BROKEN, "boom", NULL, 0 },
                                  { 0 } });
-    assert_report(test_report_parse_junit, /* which counts lines from 0 */
-                  "<testsuites><testsuite name='pytest'>"
-                  "<testcase classname='a' name='x' file='t.py' line='3'/></testsuite></testsuites>",
-                  (const struct wanted[]){ { "a::x", CASE_PASSED, NULL, "t.py", 4 }, { 0 } });
+    assert_report(
+        test_report_parse_junit, /* which counts lines from 0 */
+        "<testsuites><testsuite name='pytest'>"
+        "<testcase classname='a' name='x' file='t.py' line='3'/></testsuite></testsuites>",
+        (const struct wanted[]){ { "a::x", CASE_PASSED, NULL, "t.py", 4 }, { 0 } });
 }
 
 static void lines_have_cases_with_their_ends(void **state)
