@@ -236,7 +236,7 @@ int image_packages_outdated(const sbr_runtime *rt, const char *ref, struct strin
                             sbr_error *err)
 {
     const struct language *language;
-    struct image *image;
+    struct image *image = NULL;
     int r = image_open(ref, NULL, &image, err);
 
     for (size_t i = 0; r == 0 && (language = language_at(i)); i++) {
@@ -247,7 +247,6 @@ int image_packages_outdated(const sbr_runtime *rt, const char *ref, struct strin
             r = outdated_of(rt, ref, language->name, &names, ret, err);
         string_list_done(&names);
     }
-    if (image)
-        image_free(image);
+    image_free(image);
     return r;
 }
