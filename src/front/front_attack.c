@@ -64,13 +64,15 @@ static int try_exec_here(const char *path)
     return errno == EACCES ? 0 : -1;
 }
 
+/* Where it succeeds the gateway goes on: it is let go only once it has stopped. */
 static int try_trace(const char *path)
 {
     (void)path;
     if (ptrace(PTRACE_SEIZE, getppid(), NULL, NULL) < 0)
         return -1;
-    (void)kill(getppid(), SIGCONT);
-    return ptrace(PTRACE_DETACH, getppid(), NULL, NULL) < 0 && errno != ESRCH ? -1 : 0;
+    if (ptrace(PTRACE_INTERRUPT, getppid(), NULL, NULL) == 0)
+        (void)waitpid(getppid(), NULL, __WALL);
+    return (int)ptrace(PTRACE_DETACH, getppid(), NULL, NULL);
 }
 
 static int try_signal(const char *path)
