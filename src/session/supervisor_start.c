@@ -19,6 +19,7 @@
 #include "base/scope.h"
 #include "plan/language.h"
 #include "sandbox/spawn.h"
+#include "session/directory_watch.h"
 #include "session/snapshot.h"
 #include "session/spare.h"
 #include "session/supervisor.h"
@@ -132,6 +133,7 @@ static void supervise(struct session *s)
         (void)!session_dir_remove(&s->dir, &err);
         return;
     }
+    directory_watch_start(s);
     supervisor_run(s);
     sbr_runtime_close(s->rt);
 }
