@@ -12,9 +12,9 @@ import support  # noqa: E402
 from network_lab import lab, network  # noqa: E402,F401
 from waiting import wait_until  # noqa: E402
 
-# Docker and Podman are large packages that a test of every change does not need: `make check-engines`.
-collect_ignore = [] if os.environ.get("SBR_ENGINES") else ["test_backend_engines.py"]
-collect_ignore += [] if os.environ.get("SBR_IMAGES") else ["test_image_ready.py"]
+# Large packages that a test of every change does not need: make check-engines, check-images and check-suites.
+LONG = {"SBR_ENGINES": "test_backend_engines.py", "SBR_IMAGES": "test_image_ready.py", "SBR_BROWSER": "test_reference_page.py"}
+collect_ignore = [name for variable, name in LONG.items() if not os.environ.get(variable)]
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 
 

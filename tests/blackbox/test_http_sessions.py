@@ -120,11 +120,6 @@ def test_a_batch_has_all_results(http):
     assert wrong.status == 422 and wrong.json()["errors"][0]["pointer"] == "#/requests/1/volumes"
 
 
-@pytest.mark.parametrize("path", ["/v1/tests"])
-def test_what_is_to_come_says_so(http, path):
-    assert http.ask("POST", path, {}).status == 501
-
-
 def test_tls_by_files(tmp_path):
     key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",

@@ -8,8 +8,6 @@ import re
 import subprocess
 import tempfile
 
-import pytest
-
 import gateway
 import support
 
@@ -32,7 +30,6 @@ def asked(log):
     return {request["url"] for request in requests if "//127.0.0.1" in request.get("network_isolation_key", "")}
 
 
-@pytest.mark.skipif(os.environ.get("SBR_BROWSER") != "1", reason="only by make check-suites, which has a browser")
 def test_the_page_lists_the_routes_and_asks_nobody_else(tmp_path):
     document = json.loads(subprocess.run([gateway.PROGRAM, "--openapi"], check=True, stdout=subprocess.PIPE).stdout)
     routes = {f"{method.upper()} {path}" for path, methods in document["paths"].items() for method in methods
