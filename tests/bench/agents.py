@@ -86,8 +86,8 @@ class Tool:
         self.lines.close()
 
 
-def measure(bench, engine, rounds):
-    clients = {"library": Library(bench), "run_code over stdio": Tool(bench, engine)}
+def taken_by(clients, rounds):
+    """Nanoseconds of each, in turns; and how the sandboxes were started."""
     taken = {name: [] for name in clients}
     ways = set()
     for number in range(WARM_UP + rounds):
@@ -112,7 +112,8 @@ def agents(bench):
     with tempfile.TemporaryDirectory(prefix="sandbox-run-bench-agents.", ignore_cleanup_errors=True) as place:
         with engines.Engine(pathlib.Path(place) / "engine", options=["--warm", "python"]) as engine:
             os.environ.update(engine.environment())  # the library asks the same engine
-            taken, ways = measure(bench, engine, bench.effort.workspace_rounds * 5)
+            clients = {"library": Library(bench), "run_code over stdio": Tool(bench, engine)}
+            taken, ways = taken_by(clients, bench.effort.workspace_rounds * 5)
     bench.save("agents.txt", [f"{name}: {samples}" for name, samples in taken.items()])
     rows = [[name, *(report.rounded(report.percentile(samples, share) / MS) for share in (0.5, 0.9)), str(len(samples))]
             for name, samples in taken.items()]

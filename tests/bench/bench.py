@@ -21,6 +21,7 @@ import machine
 import network
 import peers
 import report
+import service
 import sessions
 import sustained
 import tables
@@ -73,6 +74,7 @@ MEASUREMENTS = {
         workspaces.workspaces,
         sessions.sessions,
         agents.agents,
+        service.service,
         warm.warm,
         sustained.sustained,
         languages.languages,
