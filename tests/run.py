@@ -41,7 +41,7 @@ WORKERS = 2
 # A worker that finds nothing left of one of these goes on with the next.  Most of their tests wait: for a registry, for
 # a limit of time, for an engine; so there are more workers than CPUs.  Some begin with the last, where Java takes long.
 TOGETHER = ("blackbox", "escape", "warm")
-MORE_WORKERS = 6
+MORE_WORKERS = 8
 FROM_THE_END = 2
 AGAIN = 5  # so many failures may come from a busy machine; more of them do not
 SMALL = ("unit", "golden", "fuzz")  # pytest takes longer to start than their tests
@@ -165,13 +165,17 @@ class Runner:
         return not self.select or self.select.lower() in name.lower()
 
     def run_chosen(self, chosen):
-        """Those that run together are at the place of the first of them."""
+        """Those that run together are at the place of the first of them; lint takes one processor, beside the others."""
         together = [suite for suite in TOGETHER if suite in chosen]
-        for suite in filter(chosen.__contains__, SUITES):
-            if suite not in together:
-                self.run(suite)
-            elif suite == together[0]:
-                self.run_together(together)
+        with concurrent.futures.ThreadPoolExecutor(1) as beside:
+            lint = [beside.submit(self.run, "lint")] if "lint" in chosen else []
+            for suite in filter(chosen.__contains__, SUITES):
+                if suite in together[:1]:
+                    self.run_together(together)
+                elif suite not in ("lint", *together):
+                    self.run(suite)
+            for done in lint:
+                done.result()
 
     def run_together(self, suites):
         """Tests that look at the whole machine come last, when the engines of the others are gone."""
