@@ -255,7 +255,7 @@ class Runner:
         for name, check in run_lint.QUICK.items():
             if not self.selected(name):
                 continue
-            self.progress.show(name)
+            self.progress.show(name, "lint")
             begin = time.monotonic()
             try:
                 problems = check(self.build)
@@ -287,7 +287,7 @@ class Runner:
 
     def run_meson(self, suite):
         """Runs the cmocka programs; each of their tests counts, by its line of TAP."""
-        self.progress.show("meson test")
+        self.progress.show("meson test", suite)
         build = Path(os.environ.get("SBR_UNIT_BUILD", self.build))
         log = build / f"meson-logs/sbr-{suite}.json"
         log.unlink(missing_ok=True)

@@ -25,7 +25,7 @@ OBJECT = re.compile(r"/tmp/cc\w+\.o")  # of a compiler's linker, another one eac
 VERDICTS = {
     "exited": {"args": ["sh", "-c", "echo out; echo err >&2; cat; exit 3"], "stdin": "in"},
     "signaled": {"args": ["sh", "-c", "kill -SEGV $$"]},
-    "timeout": {"args": ["sleep", "60"], "limits": {"timeout": "300ms", "grace": "0s"}},
+    "timeout": {"args": ["sleep", "60"], "limits": {"timeout": "300ms", "grace": "20s"}},
     "cpu_limit": {"args": ["sh", "-c", "while :; do :; done"], "limits": {"cpu-time": "200ms"}},
     "memory_limit": {"language": "python", "code": "x = b'x' * 10**9", "limits": {"memory": "64m"}},
     "output_limit": {"args": ["sh", "-c", "yes"], "limits": {"max-output": "1k"}},
