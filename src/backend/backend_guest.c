@@ -133,17 +133,6 @@ static int offer(int fd, const struct plan *plan, const struct far_channels *far
     return 0;
 }
 
-static pid_t pid_of(int pidfd)
-{
-    char path[64], text[512];
-    const char *line;
-
-    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
-    if (fd_read_small(AT_FDCWD, path, text, sizeof(text)) < 0 || !(line = strstr(text, "\nPid:")))
-        return -1;
-    return (pid_t)strtol(line + strlen("\nPid:"), NULL, 10);
-}
-
 static int take_answer(int fd, struct sandbox *box, sbr_error *err)
 {
     struct guest_answer answer = { 0 };
@@ -159,7 +148,7 @@ static int take_answer(int fd, struct sandbox *box, sbr_error *err)
     }
     if (n != 1)
         return err_set(err, SBR_E_BUG, "backend", "the container gave no process");
-    box->init = (struct process){ .pid = pid_of(fds[0]), .pidfd = fds[0] };
+    box->init = (struct process){ .pid = fd_pid_of(fds[0]), .pidfd = fds[0] };
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/memfd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -188,4 +189,15 @@ ssize_t fd_receive(int socket_fd, void *data, size_t size, int *ret_fds, size_t 
         memcpy(ret_fds, CMSG_DATA(head), *ret_n_fds * sizeof(int));
     }
     return n;
+}
+
+pid_t fd_pid_of(int pidfd)
+{
+    char path[64], text[512];
+    const char *line;
+
+    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+    if (fd_read_small(AT_FDCWD, path, text, sizeof(text)) < 0 || !(line = strstr(text, "\nPid:")))
+        return -1;
+    return (pid_t)strtol(line + strlen("\nPid:"), NULL, 10);
 }

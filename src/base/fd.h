@@ -34,5 +34,8 @@ int fd_send(int socket_fd, const void *data, size_t len, const int *fds, size_t 
 ssize_t fd_receive(int socket_fd, void *data, size_t size, int *ret_fds, size_t *ret_n_fds);
 
 #define FD_MAX_PASSED 48
+/* The pid, in our pid namespace, of the process that a pidfd means; -1: it is gone or not ours to
+ * see. */
+pid_t fd_pid_of(int pidfd);
 
 #endif

@@ -258,18 +258,6 @@ static int factory_failure(const struct factory *factory, sbr_error *err)
     return err_set(err, SBR_E_SYSTEM, "factory", "the factory ended");
 }
 
-/* The pid in our pid namespace; the factory has another one. */
-static pid_t pid_of(int pidfd)
-{
-    char path[64], text[512];
-    const char *line;
-
-    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
-    if (fd_read_small(AT_FDCWD, path, text, sizeof(text)) < 0 || !(line = strstr(text, "\nPid:")))
-        return -1;
-    return (pid_t)strtol(line + strlen("\nPid:"), NULL, 10);
-}
-
 static struct sandbox *oldest(struct factory *factory)
 {
     struct sandbox *box = factory->making[0];
@@ -300,7 +288,7 @@ int factory_hear(struct factory *factory, struct sandbox **ret, sbr_error *err)
     }
     box = oldest(factory);
     box->init.pidfd = n_fds > 0 ? fds[0] : -1;
-    box->init.pid = n_fds > 0 ? pid_of(fds[0]) : -1;
+    box->init.pid = n_fds > 0 ? fd_pid_of(fds[0]) : -1;
     *ret = box;
     return FACTORY_FORKED;
 }

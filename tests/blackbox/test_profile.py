@@ -1,10 +1,13 @@
 """profile: a program that is run again and again, and what it used over time."""
+import glob
 import json
+import signal
 import xml.etree.ElementTree as tree
 
 import pytest
 
 from support import sandbox_run
+from waiting import SOON, started, wait_until
 
 BUSY = "import time\nend = time.monotonic() + 0.3\ndata = bytearray(40 << 20)\nwhile time.monotonic() < end: pass\n"
 
@@ -74,6 +77,20 @@ def test_samples_of_a_program_that_forges_them_are_shown_without_effect(root, fo
     done = sandbox_run("profile", "--repeat", "1", "--warm-up", "0", "--functions", str(folder / "forge.py"), caller=root)
     assert done.returncode == 0 and b"\\x1b]0" in done.stdout and b"\x1b" not in done.stdout and b"\x07" not in done.stdout
     assert max(map(len, done.stdout.splitlines())) < 300
+
+
+def test_ctrl_c_while_functions_are_sampled_leaves_nothing(root, folder):
+    def places():
+        return glob.glob("/tmp/sandbox-run-profile-*")
+
+    (folder / "long.py").write_text("import time\nwhile True: time.sleep(0.01)\n")
+    before = set(places())
+    with started("profile", "--repeat", "1", "--warm-up", "0", "--timeout", "2s", "--grace", "0ms", "--functions",
+                 str(folder / "long.py"), caller=root) as process:
+        assert wait_until(lambda: set(places()) - before, SOON)  # the run that samples
+        process.send_signal(signal.SIGINT)
+        assert process.wait(SOON) == -signal.SIGINT
+    assert not set(places()) - before
 
 
 @pytest.mark.parametrize("words, message", [
