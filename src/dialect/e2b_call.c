@@ -123,6 +123,11 @@ static void reply_whole(struct call *c)
 
     x->left = NULL;
     free_call(c);
+    if (!status) { /* what is inside can write to the agent's channel */
+        free(data);
+        e2b_refuse(x, HTTP_BAD_GATEWAY, "the sandbox answered without a status");
+        return;
+    }
     exchange_reply_bytes(x, status, type, data, len);
 }
 

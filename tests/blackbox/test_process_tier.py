@@ -421,7 +421,7 @@ def test_a_shell_at_a_terminal_controls_its_jobs(machine, caller):
 
 def test_an_interrupt_at_a_terminal_is_the_programs_and_two_end_the_run(machine, caller):
     code = ("import signal, time\n"
-            "try:\n    print('ready'); time.sleep(1000)\n"
+            "try:\n    print('ready')\n    while True: time.sleep(0.01)\n"
             "except KeyboardInterrupt:\n    signal.signal(2, signal.SIG_IGN); print('deaf')\n"
             "time.sleep(1000)")
     with shown(machine, "run", "-l", "python", "-c", code, caller=caller) as screen:

@@ -73,7 +73,7 @@ def test_a_cancelled_run_has_a_result(caller, inside):
 def test_a_signal_gives_the_program_its_grace_period(caller):
     code = ("import os, signal, time\n"
             "def leave(*_): os.write(1, b'bye\\n'); os._exit(0)\n"
-            "signal.signal(signal.SIGTERM, leave); os.write(1, b'ready\\n'); time.sleep(1000)")
+            "signal.signal(signal.SIGTERM, leave); os.write(1, b'ready\\n')\nwhile True: time.sleep(0.01)")
     with started("run", "--grace", "30s", "--lang", "python", "--code", code,
                  caller=caller) as process:
         assert read_line(process.stdout) == b"ready\n"
@@ -84,7 +84,7 @@ def test_a_signal_gives_the_program_its_grace_period(caller):
 
 def test_an_interrupt_reaches_the_program_as_one(caller):
     # Not by print: interrupted in its write, Python would write the same line again.
-    code = ("import os, time\ntry:\n    os.write(1, b'ready\\n')\n    time.sleep(1000)\n"
+    code = ("import os, time\ntry:\n    os.write(1, b'ready\\n')\n    while True: time.sleep(0.01)\n"
             "except KeyboardInterrupt:\n    print('caught')")
     with started("run", "--grace", "30s", "--lang", "python", "--code", code,
                  caller=caller) as process:
@@ -111,7 +111,7 @@ def test_who_ignores_an_interrupt_is_asked_to_end_and_then_ended(any_caller):
 def test_a_second_signal_does_not_wait_for_the_grace_period(caller):
     code = ("import os, signal, time\n"
             "signal.signal(signal.SIGTERM, lambda *_: os.write(1, b'no\\n'))\n"
-            "os.write(1, b'ready\\n')\nwhile True: time.sleep(1000)")
+            "os.write(1, b'ready\\n')\nwhile True: time.sleep(0.01)")
     with started("run", "--grace", "60s", "--lang", "python", "--code", code,
                  caller=caller) as process:
         assert read_line(process.stdout) == b"ready\n"
