@@ -40,14 +40,15 @@ static const struct option own_options[] = {
 
 static int create_run(const struct options *o, sbr_error *err)
 {
+    const char *language = o->n_positional > 1 ? o->positional[1] : o->lang;
     scoped_free char *json = NULL;
     sbr_session_bounds bounds;
     json_t *made;
 
-    if (!o->lang && !o->request->language)
+    if (!language && !o->request->language)
         return err_set(err, SBR_E_INVALID, "session",
-                       "say which language: `sandbox-run session create --lang python`");
-    if ((o->lang && request_set_text(&o->request->language, o->lang, err) < 0) ||
+                       "say which language: `sandbox-run session create python`");
+    if ((language && request_set_text(&o->request->language, language, err) < 0) ||
         session_bring_files(o, err) < 0 || session_read_bounds(o, &bounds, err) < 0 ||
         settings_bring_image(o, err) < 0 || sbr_session_create(o->request, &bounds, &json, err) < 0)
         return err->code;
@@ -91,7 +92,7 @@ static int list_run(const struct options *o, sbr_error *err)
     json_array_foreach(json_object_get(all, "sessions"), i, one)
         print_row(one);
     if (!i)
-        fputs("there is no session; `sandbox-run session create --lang NAME` makes one\n", stderr);
+        fputs("there is no session; `sandbox-run session create LANG` makes one\n", stderr);
     json_decref(all);
     return 0;
 }
@@ -183,7 +184,7 @@ static int vars_run(const struct options *o, sbr_error *err)
 /* clang-format off */
 static const struct action actions[] = {
     { "list",      list_run,      0, 0,   "" },
-    { "create",    create_run,    0, 0,   "" },
+    { "create",    create_run,    0, 1,   " [LANG]" },
     { "exec",      exec_run,      1, 2,   " ID [--code TEXT | FILE | -] [--lang NAME]" },
     { "close",     close_run,     1, 64,  " ID..." },
     { "info",      info_run,      1, 1,   " ID" },
@@ -236,12 +237,12 @@ static int session_run(struct options *o)
 
 const struct command cmd_session = {
     .name = "session",
-    .usage = "list | create --lang NAME [OPTIONS] | exec ID [--code TEXT | FILE | -] | close ID... "
+    .usage = "list | create LANG [OPTIONS] | exec ID [--code TEXT | FILE | -] | close ID... "
              "| ...",
     .help = "keep a sandbox alive, and run one cell of code after the other in it",
     .examples =
         "Examples:\n"
-        "  id=$(sandbox-run session create --lang python --memory 512m)\n"
+        "  id=$(sandbox-run session create python --memory 512m)\n"
         "  sandbox-run session exec $id --code 'x = 41'\n"
         "  sandbox-run session exec $id --code 'x + 1' --timeout 5s\n"
         "  sandbox-run session list             all sessions, also those that are lost\n"

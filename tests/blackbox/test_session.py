@@ -66,7 +66,7 @@ def test_list_shows_it_until_it_is_closed(session):
 
 def test_what_has_no_session_is_refused(state, any_caller):
     env = {"SANDBOX_RUN_STATE": str(state)}
-    for options, words in ((["--lang", "c"], b"c has no sessions"), ([], b"say which language")):
+    for options, words in ((["--lang", "c"], b"c has no sessions"), (["c"], b"c has no sessions"), (["python", "x"], b"too many words"), ([], b"say which language")):
         done = sandbox_run("session", "create", *options, env=env, caller=any_caller)
         assert done.returncode == 125 and words in done.stderr
 
