@@ -25,24 +25,11 @@ static int help_run(struct repl *r, const char *words, sbr_error *err);
 static int vars_run(struct repl *r, const char *words, sbr_error *err)
 {
     json_t *answer = repl_ask(r, json_pack("{s:s, s:s*}", "op", "vars", "lang", r->second), err);
-    const json_t *one;
-    size_t i;
 
     (void)words;
     if (!answer)
         return err->code;
-    json_array_foreach(json_object_get(json_object_get(answer, "data"), "vars"), i, one) {
-        const char *name = json_string_value(json_object_get(one, "name"));
-        const char *type = json_string_value(json_object_get(one, "type"));
-        const char *value = json_string_value(json_object_get(one, "value"));
-        char size[24];
-
-        amount_of_bytes((uint64_t)json_integer_value(json_object_get(one, "size")), size,
-                        sizeof(size));
-        printf("%-16s %-12s %6s  ", name ? name : "", type ? type : "", size);
-        display_text(&r->display, STDOUT_FILENO, value ? value : "", value ? strlen(value) : 0);
-        fputc('\n', stdout);
-    }
+    session_print_vars(&r->display, json_object_get(json_object_get(answer, "data"), "vars"));
     json_decref(answer);
     return 0;
 }

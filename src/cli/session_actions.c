@@ -58,15 +58,6 @@ int session_bring_files(const struct options *o, sbr_error *err)
     return 0;
 }
 
-void session_print_json(const char *text)
-{
-    json_t *json = present_has_lines() ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
-    scoped_free char *lines = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
-
-    json_decref(json);
-    printf("%s\n", lines ? lines : text);
-}
-
 void session_print_closed(const char *json, const struct options *o)
 {
     json_t *answer = json_loads(json, JSON_ALLOW_NUL, NULL);
@@ -79,14 +70,6 @@ void session_print_closed(const char *json, const struct options *o)
     json_decref(answer);
 }
 
-const char *session_text(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
-/* An operation whose answer is printed as JSON. */
 int session_ask(const struct options *o, const char *request, sbr_error *err)
 {
     scoped_free char *json = NULL;
@@ -96,7 +79,7 @@ int session_ask(const struct options *o, const char *request, sbr_error *err)
     if (r == 0)
         r = sbr_session_call(s, request, &json, err);
     if (r == 0)
-        session_print_json(json);
+        session_print_answer(o, json);
     sbr_session_free(s);
     return r;
 }

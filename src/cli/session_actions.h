@@ -36,14 +36,19 @@ int session_show_cell(sbr_session *s, const struct session_cell *cell, struct di
 void session_words_keep(const char *json, bool restored);
 int session_words_again(const char *id, const struct options *o, sbr_error *err);
 
+/* session_answer.c */
+/* A member of an object that is text; "" when there is none. */
+const char *session_text(const json_t *object, const char *key);
 /* Prints JSON on stdout, indented for a person. */
 void session_print_json(const char *text);
+/* As JSON where the options ask for it, otherwise a line for each word. */
+void session_print_answer(const struct options *o, const char *text);
+/* Names, types, sizes and values of variables. */
+void session_print_vars(struct display *d, const json_t *vars);
 /* What each cell may use, and all of them together; `limits` is the answer of the session. */
 void session_print_limits(const json_t *limits);
 /* The answer of a session that was closed: where its changes are. */
 void session_print_closed(const char *json, const struct options *o);
-/* A member of an object that is text; "" when there is none. */
-const char *session_text(const json_t *object, const char *key);
 /* The files of --file become the session's. */
 int session_bring_files(const struct options *o, sbr_error *err);
 int session_read_bounds(const struct options *o, sbr_session_bounds *ret, sbr_error *err);

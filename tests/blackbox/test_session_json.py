@@ -78,3 +78,12 @@ def test_every_subcommand_answers_in_json(session, folder):
     for how in ("--json", "--stream"):
         refused = session.run("info", "0" * 12, how)
         assert refused.returncode == 127 and answers(refused, how)[0]["error"]["message"]
+
+
+def test_a_person_gets_lines_and_no_control_characters(session):
+    session.run("exec", session.id, "--code", "x = 41; globals()['\\x1b[2Jy'] = 'a\\x1b[31m'")
+    for action, shown in (("info", b"kernel version         3."), ("metrics", b"cells                  1"),
+                          ("vars", b"x                int"), ("interrupt", b"interrupted            no"),
+                          ("checkpoint", b"by                     fork")):
+        said = session.run(action, session.id).stdout
+        assert shown in said and b"\x1b" not in said and not said.startswith(b"{"), said
