@@ -117,7 +117,7 @@ class Gateway:
 
     def token(self, name, *options):
         """The text of a new token."""
-        done = subprocess.run([support.SANDBOX_RUN, "token", "create", "--name", name, *options, "--json"], env=self.env,
+        done = subprocess.run([support.SANDBOX_RUN, "token", "create", name, *options, "--json"], env=self.env,
                               capture_output=True, check=True, timeout=support.DEADLINE)
         return json.loads(done.stdout)["token"]
 

@@ -68,10 +68,10 @@ static int token_run(struct options *o)
 
 const struct command cmd_token = {
     .name = "token",
-    .usage = "create --name NAME [OPTIONS] | list | revoke ID",
+    .usage = "create NAME [OPTIONS] | list | revoke ID",
     .help = "tokens of the HTTP gateway: create one, list them, revoke one",
     .examples = "Examples:\n"
-                "  sandbox-run token create --name ci --limit memory=1g --network none\n"
+                "  sandbox-run token create ci --limit memory=1g --network none\n"
                 "  sandbox-run token list --json\n"
                 "  sandbox-run token revoke ci\n",
     .options = (const struct option *const[]){ own_options, options_report, options_look,

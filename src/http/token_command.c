@@ -157,8 +157,12 @@ static int create(struct request *request, sbr_error *err)
     struct tenant *tenant = &request->grant.tenant;
     char text[TOKEN_TEXT_SIZE];
 
+    if (request->which && !request->grant.name[0] &&
+        set_name(request->grant.name, TENANT_NAME_SIZE, request->which, err) < 0)
+        return err->code;
     if (!request->grant.name[0])
-        return err_set(err, SBR_E_INVALID, "token", "a token needs a name: --name NAME");
+        return err_set(err, SBR_E_INVALID, "token",
+                       "a token needs a name: `sandbox-run token create NAME`");
     if (!tenant->name[0])
         snprintf(tenant->name, sizeof(tenant->name), "%.32s", request->grant.name);
     if (!tenant->scopes)

@@ -69,9 +69,10 @@ def test_a_token_names_the_only_hosts(http):
         assert reply.status == 403 and reply.json()["errors"][0]["pointer"] == f"#/{field}", reply.body
     result = http.run({"args": ["true"], "allow_hosts": ["a.example.org:443", "192.0.2.7"]}, token=token)
     assert result["network"]["mode"] == "allow"
-    refused = subprocess.run([support.SANDBOX_RUN, "token", "create", "--name", "x", "--allow-host", "a b"], env=http.env,
-                             capture_output=True, text=True, timeout=support.DEADLINE)
-    assert refused.returncode == 125
+    for bad, words in ((["--name", "x", "--allow-host", "a b"], ""), ([], "token create NAME"), (["a b"], "a b")):
+        refused = subprocess.run([support.SANDBOX_RUN, "token", "create", *bad], env=http.env, capture_output=True,
+                                 text=True, timeout=support.DEADLINE)
+        assert refused.returncode == 125 and words in refused.stderr, refused.stderr
 
 
 def test_the_rate_of_a_token(http):
