@@ -433,7 +433,8 @@ int main(int argc, char **argv)
     read_lines(argv[argc - 1]);
     if (sbr_runtime_open(NULL, &all.runtime, &error) < 0)
         errx(2, "%s", error.message);
-    /* Another one each time, of eight digits: what an earlier call had compiled is not asked for again. */
+    /* Another one each time, of eight digits: what an earlier call had compiled is not asked for
+     * again. */
     atomic_store(&all.next_number, FIRST_NUMBER + now() / 1000 % (8 * FIRST_NUMBER));
     atomic_store(&all.left, second);
     n_workers = strcmp(mode, "rounds") == 0 ? 1 : (size_t)first;

@@ -76,7 +76,8 @@ static void write_exactly(int fd, const void *data, size_t len)
     }
 }
 
-/* Eight bytes say what is wanted: positive, bytes to send; negative, bytes to swallow; 0, one byte back. */
+/* Eight bytes say what is wanted: positive, bytes to send; negative, bytes to swallow; 0, one byte
+ * back. */
 static void serve_one(int fd)
 {
     int64_t wanted;

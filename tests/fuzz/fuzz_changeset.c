@@ -1,5 +1,5 @@
-/* What was kept of a run, and the journal of an apply, with a sum that is right: whoever writes there can make one.  The
- * first byte says which of the two it is. */
+/* What was kept of a run, and the journal of an apply, with a sum that is right: whoever writes
+ * there can make one.  The first byte says which of the two it is. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
-/* A tree as a sandbox hands it out, in pieces of any size: nothing outside the directory is touched,
- * and what is kept is within its bounds. */
+/* A tree as a sandbox hands it out, in pieces of any size: nothing outside the directory is
+ * touched, and what is kept is within its bounds. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -14,7 +14,8 @@
 #define MAX_ENTRIES 64
 #define N_PARTS 3
 
-/* Two directories above each other: what a stream could reach by one `..` too many is in the outer one. */
+/* Two directories above each other: what a stream could reach by one `..` too many is in the outer
+ * one. */
 static char room[] = "/tmp/fuzz_intake.XXXXXX", tree[sizeof(room) + 8];
 
 static void remove_room(void)

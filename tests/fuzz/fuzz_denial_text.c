@@ -1,4 +1,5 @@
-/* A failed program's last words, held against a plan: no more refusals than are kept, each whole and for people. */
+/* A failed program's last words, held against a plan: no more refusals than are kept, each whole
+ * and for people. */
 #include "explain/denial_text.h"
 #include "fuzz.h"
 

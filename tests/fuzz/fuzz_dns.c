@@ -10,7 +10,8 @@ static resolve_done *looked_up_done;
 static const struct dns_question *forwarded;
 static struct dns_question forwarded_question;
 
-/* Nothing outside is asked: lookups are answered by the test, and what would be forwarded is looked at. */
+/* Nothing outside is asked: lookups are answered by the test, and what would be forwarded is looked
+ * at. */
 bool resolver_ask(struct resolver *resolver, const char *name, resolve_done *done, void *context)
 {
     FUZZ_ASSERT(!looked_up_done && strlen(name) < HOSTNAME_SIZE);

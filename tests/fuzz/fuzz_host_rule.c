@@ -1,5 +1,5 @@
-/* Host rules, a line each, and what is decided with them.  Each line is also taken for a name and for an address that
- * the program asks for. */
+/* Host rules, a line each, and what is decided with them.  Each line is also taken for a name and
+ * for an address that the program asks for. */
 #include "egress/decide.h"
 #include "egress/names.h"
 #include "fuzz.h"

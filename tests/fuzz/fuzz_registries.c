@@ -1,4 +1,5 @@
-/* The configuration of package managers: hosts that it opens, and what is left of it without credentials. */
+/* The configuration of package managers: hosts that it opens, and what is left of it without
+ * credentials. */
 #include "fuzz.h"
 #include "plan/language.h"
 #include "toolchain/registries.h"

@@ -1,5 +1,5 @@
-/* Two texts, apart at the first NUL: their diff, applied to the first, is the second; whatever is in them, a terminal gets
- * nothing that it would obey. */
+/* Two texts, apart at the first NUL: their diff, applied to the first, is the second; whatever is
+ * in them, a terminal gets nothing that it would obey. */
 #include "../unit/patch_model.h"
 #include "base/text.h"
 #include "fuzz.h"

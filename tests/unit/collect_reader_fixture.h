@@ -11,8 +11,8 @@
 #define MAX_ENTRIES 300
 #define AT_ONCE (SIZE_MAX / 2)
 
-/* What takes the stream in, with one part, what is to be sent next, the directory that is filled, and a file
- * beside it that must stay as it is. */
+/* What takes the stream in, with one part, what is to be sent next, the directory that is filled,
+ * and a file beside it that must stay as it is. */
 struct intake_fixture {
     struct collect_reader collect_reader;
     struct collect_part part;

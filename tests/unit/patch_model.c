@@ -74,7 +74,8 @@ static bool copy_until(struct patching *p, size_t line)
     return p->before.lines == line;
 }
 
-/* A line of a hunk without its sign, and without its newline when the next line says that there is none. */
+/* A line of a hunk without its sign, and without its newline when the next line says that there is
+ * none. */
 static bool next_body(struct patching *p, char *ret_sign, struct text *ret)
 {
     struct cursor ahead;

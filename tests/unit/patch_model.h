@@ -4,7 +4,8 @@
 
 #include "changes/textdiff.h"
 
-/* Applies hunks to a text: the result, which the caller frees, or NULL when a number or a line in them is wrong. */
+/* Applies hunks to a text: the result, which the caller frees, or NULL when a number or a line in
+ * them is wrong. */
 char *patch_apply(struct text before, struct text hunks, size_t *ret_len);
 
 #endif

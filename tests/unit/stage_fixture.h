@@ -1,4 +1,5 @@
-/* A language that has everything, its toolchain in somebody's home, and a program with manifests. */
+/* A language that has everything, its toolchain in somebody's home, and a program with manifests.
+ * */
 #ifndef STAGE_FIXTURE_H
 #define STAGE_FIXTURE_H
 

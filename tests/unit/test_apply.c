@@ -444,7 +444,8 @@ static void a_directory_that_others_use_stays(void **state)
 }
 
 #ifdef SBR_TEST_HOOKS
-/* Does it in a process that ends before the `last`-th call that changes something; false when it got through. */
+/* Does it in a process that ends before the `last`-th call that changes something; false when it
+ * got through. */
 static bool is_killed(act_fn *action, const char *id, int last)
 {
     int status;
@@ -469,7 +470,8 @@ static bool is_killed(act_fn *action, const char *id, int last)
     return false;
 }
 
-/* Each line of a tree is one of the old or of the new; but for directories, whose modes are set last. */
+/* Each line of a tree is one of the old or of the new; but for directories, whose modes are set
+ * last. */
 static void assert_old_or_new(const char *old, const char *new)
 {
     char *got = tree_tell(tree_at(&place, "a"), true), *save = NULL;

@@ -1,4 +1,5 @@
-/* Templates that somebody sent: the planner's own are taken, and one that differs in anything is not. */
+/* Templates that somebody sent: the planner's own are taken, and one that differs in anything is
+ * not. */
 #include "plan/blueprint_check.h"
 
 #include "base/text.h"
@@ -237,7 +238,8 @@ static void whatever_is_changed_it_is_not_taken(void **state)
     }
 }
 
-/* It runs nothing that a user wrote: its variables are the language's, whatever the language may else. */
+/* It runs nothing that a user wrote: its variables are the language's, whatever the language may
+ * else. */
 static void a_zygote_has_the_languages_variables(void **state)
 {
     (void)state;

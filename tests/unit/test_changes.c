@@ -1,4 +1,5 @@
-/* The list of changes, its one line, and its JSON, read back with a JSON library that is not ours. */
+/* The list of changes, its one line, and its JSON, read back with a JSON library that is not ours.
+ * */
 #include <jansson.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* Random trees before and after, and what an overlay could hold for them: whatever of the many lists it is, the changes are
- * the differences of the two trees, path by path. */
+/* Random trees before and after, and what an overlay could hold for them: whatever of the many
+ * lists it is, the changes are the differences of the two trees, path by path. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,7 +9,8 @@
 #include "tree_pair.h"
 #include "unit.h"
 
-/* A tree of two names and three levels: what is in place i has i's children at 2i + 2 and 2i + 3. */
+/* A tree of two names and three levels: what is in place i has i's children at 2i + 2 and 2i + 3.
+ * */
 enum { PLACES = 14, N_KINDS = 8, ROUNDS = 250 };
 
 struct thing {
@@ -119,7 +120,8 @@ static bool is_equal_below(const struct both *b, int place)
            is_equal_below(b, 2 * place + 3);
 }
 
-/* One of the lists that an overlay could have led to.  `shows`: the real directory is seen through this one. */
+/* One of the lists that an overlay could have led to.  `shows`: the real directory is seen through
+ * this one. */
 static void take_all(const struct both *b, int first, bool shows)
 {
     for (int i = first; i < first + 2 && i < PLACES; i++) {

@@ -4,7 +4,8 @@
 
 #define MAX_RULES 4
 
-/* A question and its answer.  Rules stand in one text, a space between; "!" before a name is `anywhere`. */
+/* A question and its answer.  Rules stand in one text, a space between; "!" before a name is
+ * `anywhere`. */
 struct row {
     const char *rules;
     const char *name; /* NULL: none */
@@ -109,7 +110,8 @@ static const struct row in_allow[] = {
     { "8.8.8.8", NULL, "2002:808:808::1", 1, false, NO_RULE "[2002:808:808::1]:1)", NULL },
 };
 
-/* The same in mode allow and in mode full: the rules name what is special, and nothing else opens it. */
+/* The same in mode allow and in mode full: the rules name what is special, and nothing else opens
+ * it. */
 static const struct row special[] = {
     { "", NULL, "10.0.0.5", 5432, false, "(10.0.0.5 is private)", "--allow-host 10.0.0.5:5432" },
     { "10.0.0.5", NULL, "10.0.0.5", 5432, false, NULL, NULL },

@@ -412,8 +412,8 @@ static void numbers_that_are_none_are_no_lines(void **state)
     diagnosis_free(d);
 }
 
-/* A pattern is tried on lines that hold the text which all its matches share; found wrongly, that text
- * would hide matches. */
+/* A pattern is tried on lines that hold the text which all its matches share; found wrongly, that
+ * text would hide matches. */
 static void no_shape_of_a_pattern_hides_a_match(void **state)
 {
     static const struct {

@@ -1,5 +1,5 @@
-/* Hosts with several addresses, on loopback.  An address that does not answer is a listener whose queue is full: what is
- * sent to it then is dropped, as by a host that is not there. */
+/* Hosts with several addresses, on loopback.  An address that does not answer is a listener whose
+ * queue is full: what is sent to it then is dropped, as by a host that is not there. */
 #include "egress/dial.h"
 
 #include <netinet/in.h>

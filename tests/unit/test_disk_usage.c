@@ -16,7 +16,8 @@ static char dir[64];
 static struct plan *plan;
 static struct inside in;
 
-/* What bounds all of it is what is left of the file system that `scratch_fd` is on: here a large one. */
+/* What bounds all of it is what is left of the file system that `scratch_fd` is on: here a large
+ * one. */
 static int scratch_fd;
 
 static int set_up(void **state)

@@ -9,7 +9,8 @@
 #include "egress/dns_upstream.h"
 #include "unit.h"
 
-/* Servers of the test stand in for those of the host: a socket that connects to port 53 reaches one of them. */
+/* Servers of the test stand in for those of the host: a socket that connects to port 53 reaches one
+ * of them. */
 static int servers[DNS_MAX_SERVERS];
 static unsigned int n_connected;
 static bool nobody_there;

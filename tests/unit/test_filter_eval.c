@@ -1,4 +1,5 @@
-/* The machine that tells what a filter said, next to one that was written for the tests, and to the kernel. */
+/* The machine that tells what a filter said, next to one that was written for the tests, and to the
+ * kernel. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <setjmp.h>
@@ -131,8 +132,8 @@ static bool is_shown(int number)
 #endif
 }
 
-/* In a child that gets the policy's filter and says what the kernel answered to harmless numbers (0: done): all of them are
- * refused, so that nothing happens. */
+/* In a child that gets the policy's filter and says what the kernel answered to harmless numbers
+ * (0: done): all of them are refused, so that nothing happens. */
 static void child_asks(const struct policy_filter *filter, int *answers)
 {
     struct sock_fprog program = { .len = (unsigned short)filter->len,

@@ -10,7 +10,8 @@
 #include "base/tree_remove.h"
 #include "unit.h"
 
-/* A directory that others write to, and beside it a file of ours that they have no right to change. */
+/* A directory that others write to, and beside it a file of ours that they have no right to change.
+ * */
 static char room[32];
 static int dir;
 

@@ -39,7 +39,8 @@ static int tear_down(void **state)
     return rmdir(dir);
 }
 
-/* A child that connects, from other namespaces if so wanted, says so, and lives until its end of `hold` closes. */
+/* A child that connects, from other namespaces if so wanted, says so, and lives until its end of
+ * `hold` closes. */
 struct child {
     pid_t pid;
     int hold;

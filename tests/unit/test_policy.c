@@ -367,8 +367,8 @@ struct library_call {
     struct policy_filter filter;
 };
 
-/* What our rules for libseccomp cannot say: it has no "differs from" for the low half of an argument, and none that
- * comes before another. */
+/* What our rules for libseccomp cannot say: it has no "differs from" for the low half of an
+ * argument, and none that comes before another. */
 static bool is_beyond_library(const struct model_call *call, const uint64_t *args)
 {
     if (strcmp(call->name, "setsockopt") == 0 ||

@@ -19,7 +19,8 @@ static char *map(int access, int flags, int fd)
     return memory;
 }
 
-/* A copy of this process makes the memory writable and writes to it, as a program in a worker would. */
+/* A copy of this process makes the memory writable and writes to it, as a program in a worker
+ * would. */
 static void scribble(char *memory)
 {
     pid_t pid = fork();

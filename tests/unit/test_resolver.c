@@ -4,8 +4,8 @@
 #include "egress/resolver.h"
 #include "unit.h"
 
-/* The real thing, for names that no server has to be asked for: /etc/hosts has localhost, addresses as text are their
- * own, and a name with an empty label is none. */
+/* The real thing, for names that no server has to be asked for: /etc/hosts has localhost, addresses
+ * as text are their own, and a name with an empty label is none. */
 static struct resolver *resolver;
 
 struct asker {

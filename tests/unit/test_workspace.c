@@ -234,7 +234,8 @@ static void quotas_are_set_and_hold(void **state)
 }
 
 #ifdef SBR_TEST_HOOKS
-/* The status of a process that does it.  What counts the steps looks at the environment once in its life. */
+/* The status of a process that does it.  What counts the steps looks at the environment once in its
+ * life. */
 static int in_a_process(int (*act)(const void *context), const void *context)
 {
     pid_t pid = fork();
@@ -372,7 +373,8 @@ static void list_add(struct collect_list *list, enum collect_kind kind, mode_t m
     assert_int_equal(collect_list_add(list, entry, path), 0);
 }
 
-/* What a sandbox handed out, as collect_reader leaves it: files with 0600, directories with 0700. */
+/* What a sandbox handed out, as collect_reader leaves it: files with 0600, directories with 0700.
+ * */
 static void content_make(const struct workspace_import *import, struct collect_list *list)
 {
     assert_int_equal(mkdirat(import->tree_fd, "d", 0700), 0);

@@ -1,11 +1,13 @@
-/* Small trees for tests: made from lines, told as lines, and the changes that lead from one to another. */
+/* Small trees for tests: made from lines, told as lines, and the changes that lead from one to
+ * another. */
 #ifndef TREE_FIXTURE_H
 #define TREE_FIXTURE_H
 
 #include "base/buf.h"
 #include "model/changes.h"
 
-/* A directory with `a` and `b` in it, and the state directory; all of it goes with tree_place_remove. */
+/* A directory with `a` and `b` in it, and the state directory; all of it goes with
+ * tree_place_remove. */
 struct tree_place {
     char top[40];
     int top_fd;

@@ -13,8 +13,8 @@
 
 #include "base/err.h"
 
-/* `r` is what a call returned and `err` what it filled: both must say `code`, and the one sentence must
- * have `part` in it. */
+/* `r` is what a call returned and `err` what it filled: both must say `code`, and the one sentence
+ * must have `part` in it. */
 static inline void assert_refused(int r, const sbr_error *err, enum sbr_code code, const char *part)
 {
     assert_int_equal(r, code);

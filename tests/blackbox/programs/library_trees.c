@@ -1,4 +1,5 @@
-/* Trees and kept changes through the library: library_trees PROJECT [degraded].  Prints what goes wrong. */
+/* Trees and kept changes through the library: library_trees PROJECT [degraded].  Prints what goes
+ * wrong. */
 #include <sandboxrun.h>
 
 #include <stdio.h>

@@ -12,7 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Prints how many microseconds it took: a machine that stands still for a moment makes it more than was asked for. */
+/* Prints how many microseconds it took: a machine that stands still for a moment makes it more than
+ * was asked for. */
 static void burn(long ms)
 {
     char line[24];

@@ -37,7 +37,8 @@ void hold(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 long number(const char *text);
 
-/* Whoever started the attacker: init.  And the attacker's first process, which is nobody's discovery. */
+/* Whoever started the attacker: init.  And the attacker's first process, which is nobody's
+ * discovery. */
 extern pid_t started_by, first_process;
 
 #endif

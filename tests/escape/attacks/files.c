@@ -314,7 +314,8 @@ static int make_pair(const char *directory, int i, const char *target)
     return symlink(target, cold);
 }
 
-/* Files that their owner may not read, each of which is a link again and again, until stdin is closed. */
+/* Files that their owner may not read, each of which is a link again and again, until stdin is
+ * closed. */
 static int swap(int argc, char **argv)
 {
     struct pollfd end = { .fd = STDIN_FILENO, .events = POLLIN };

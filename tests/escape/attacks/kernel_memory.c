@@ -65,7 +65,8 @@ static int fail(void)
     return -1;
 }
 
-/* Each makes one object more, number n of its process, and says how many bytes it takes at least; -1 with errno. */
+/* Each makes one object more, number n of its process, and says how many bytes it takes at least;
+ * -1 with errno. */
 
 static long fill_netlink(long n)
 {

@@ -1,4 +1,5 @@
-/* What is refused and told: as much of it as one can ask for, and ways to be believed what is not so. */
+/* What is refused and told: as much of it as one can ask for, and ways to be believed what is not
+ * so. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -154,7 +155,8 @@ static int take_listener(int argc, char **argv)
                    "a listener of one's own");
 }
 
-/* Runs the rest of the words under a filter that has a listener already: there is room for one only. */
+/* Runs the rest of the words under a filter that has a listener already: there is room for one
+ * only. */
 static int under_listener(int argc, char **argv)
 {
     static struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
