@@ -376,6 +376,13 @@ char *text_format(const char *fmt, ...)
     return n < 0 ? NULL : text;
 }
 
+const char *text_ends(const char *text, size_t len, const char *with)
+{
+    size_t n = strlen(with);
+
+    return len >= n && !memcmp(text + len - n, with, n) ? text + len - n : NULL;
+}
+
 bool text_list_has(const char *list, const char *word)
 {
     for (size_t len; *list; list += len + (list[len] == ',')) {

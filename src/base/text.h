@@ -41,6 +41,8 @@ void text_format_millis(uint64_t thousandths, char *buf, size_t size);
 /* The candidate nearest to `word` within two edits, or NULL: "did you mean". */
 const char *text_nearest(const char *word, const char *const *candidates, size_t n);
 
+/* Where a text ends with `with`; NULL: it does not. */
+const char *text_ends(const char *text, size_t len, const char *with);
 /* A list with commas, which has the word. */
 bool text_list_has(const char *list, const char *word);
 

@@ -81,13 +81,6 @@ static int limits_run(struct repl *r, const char *words, sbr_error *err)
     return 0;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t len = strlen(text), n = strlen(end);
-
-    return len >= n && !strcmp(text + len - n, end);
-}
-
 /* The code of the cells that did not fail. */
 static char *script(const struct repl *r, size_t *ret_cells)
 {
@@ -112,7 +105,10 @@ static char *script(const struct repl *r, size_t *ret_cells)
 static int saved_text(struct repl *r, const char *path, char **ret, size_t *ret_cells,
                       sbr_error *err)
 {
-    const char *format = ends_with(path, ".ipynb") ? "ipynb" : ends_with(path, ".md") ? "md" : NULL;
+    size_t len = strlen(path);
+    const char *format = text_ends(path, len, ".ipynb") ? "ipynb"
+                         : text_ends(path, len, ".md")  ? "md"
+                                                        : NULL;
 
     if (format) {
         *ret_cells = json_array_size(r->cells);

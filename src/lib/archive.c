@@ -1,5 +1,3 @@
-/* lint-ok: length: packing and unpacking share the table of packers and the reader of what tar said
- */
 #include "lib/archive.h"
 
 #include <errno.h>
@@ -12,22 +10,13 @@
 #include "base/listing.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "lib/tar_words.h"
 #include "lib/tool_job.h"
 
 #define INSIDE_TREE "/workspace" /* where tar sees the tree that it packs */
 #define HEAD 512                 /* bytes of an archive that show what it is */
 #define NEEDED "archives need"
-#define SAID_SIZE sizeof(((struct archive_source *)0)->note)
 #define TAR_MEMORY ((uint64_t)256 << 20)
-
-/* Where a text ends with `with`; NULL: it does not. */
-static const char *ends(const char *text, size_t len, const char *with)
-{
-    size_t with_len = strlen(with);
-
-    return len >= with_len && !memcmp(text + len - with_len, with, with_len) ? text + len - with_len
-                                                                             : NULL;
-}
 
 /* How compressed archives begin, and what their names end with.  zip is no tar archive at all. */
 static const struct packer {
@@ -58,109 +47,10 @@ static const struct packer *packer_of_name(const char *name)
     size_t len = name ? strlen(name) : 0;
 
     for (size_t i = 0; name && i < ARRAY_LEN(packers); i++)
-        if (ends(name, len, packers[i].suffix) || ends(name, len, packers[i].short_suffix))
+        if (text_ends(name, len, packers[i].suffix) ||
+            text_ends(name, len, packers[i].short_suffix))
             return &packers[i];
     return NULL;
-}
-
-/* The next line of tar's messages without "tar: ", or false. */
-static bool next_line(const char **at, const char *end, const char **ret, size_t *ret_len)
-{
-    static const char prefix[] = "tar: ";
-    const char *line = *at, *newline;
-
-    if (line >= end)
-        return false;
-    newline = memchr(line, '\n', (size_t)(end - line));
-    *at = newline ? newline + 1 : end;
-    *ret_len = (size_t)((newline ? newline : end) - line);
-    if (*ret_len >= sizeof(prefix) - 1 && !memcmp(line, prefix, sizeof(prefix) - 1)) {
-        line += sizeof(prefix) - 1;
-        *ret_len -= sizeof(prefix) - 1;
-    }
-    *ret = line;
-    return true;
-}
-
-static bool begins(const char *line, size_t len, const char *with)
-{
-    return len >= strlen(with) && !memcmp(line, with, strlen(with));
-}
-
-/* What tar said, by what it means here. */
-struct said {
-    char fault[SAID_SIZE]; /* the first line that is an error; empty: none             */
-    char note[SAID_SIZE];  /* the first of those that are none                          */
-    uint64_t failed;       /* lines about what tar failed to do and can be done without */
-    uint64_t devices;      /* that tar could not make: no sandbox can                   */
-    char device[120];      /* the first of them */
-};
-
-/* Without namespaces tar can change no mode, and no time but that of an open file.  The import
- * drops set-id bits anyway; directories and links get the time of the import. */
-static bool is_small_loss(const char *line, size_t len)
-{
-    return ends(line, len, ": Operation not permitted") &&
-           (memmem(line, len, ": Cannot utime: ", 16) ||
-            memmem(line, len, ": Cannot change mode to ", 24));
-}
-
-/* A line may hold a name of any length; what tar says of it stands at the end. */
-static void copy_line(char to[SAID_SIZE], const char *line, size_t len)
-{
-    const size_t head = SAID_SIZE / 4, tail = SAID_SIZE / 2;
-
-    if (len < SAID_SIZE) {
-        text_copy_visibly(to, SAID_SIZE, line, len);
-        return;
-    }
-    text_copy_visibly(to, head, line, len);
-    text_copy_visibly(to + strlen(to), tail, line + len - tail / 2, tail / 2);
-}
-
-static void read_line(struct said *said, const char *line, size_t len)
-{
-    const char *device = ends(line, len, ": Cannot mknod: Operation not permitted");
-    bool small = is_small_loss(line, len);
-    char *to = said->fault;
-
-    said->failed += device || small;
-    if (device) {
-        if (said->devices++ == 0)
-            text_copy_visibly(said->device, sizeof(said->device), line, (size_t)(device - line));
-        return;
-    }
-    if (begins(line, len, "Exiting with failure status"))
-        return;
-    if (small || begins(line, len, "Removing leading") ||
-        begins(line, len, "Ignoring unknown extended header"))
-        to = said->note;
-    if (!to[0])
-        copy_line(to, line, len);
-}
-
-static struct said said_of(const char *text, size_t text_len)
-{
-    const char *at = text, *line;
-    struct said said = { 0 };
-    size_t len;
-
-    while (next_line(&at, text + text_len, &line, &len))
-        read_line(&said, line, len);
-    return said;
-}
-
-/* Negative unless tar did its work, small losses apart. */
-static int judge(const sbr_result *result, const struct said *said, sbr_error *err)
-{
-    if (result->verdict == SBR_EXITED && result->exit_code == 0)
-        return 0;
-    if (result->verdict == SBR_EXITED && said->failed && !said->fault[0] && !result->err.truncated)
-        return 0;
-    if (result->verdict != SBR_EXITED && result->explanation[0])
-        return err_set(err, SBR_E_INVALID, "tar", "%.200s", result->explanation);
-    return err_set(err, SBR_E_INVALID, "tar", "%s",
-                   said->fault[0] ? said->fault : result_verdict_name(result->verdict));
 }
 
 int archive_refuse(sbr_error *err)
@@ -217,7 +107,7 @@ static int read_head(struct archive_source *source, char head[HEAD], size_t *ret
     return check_packer(*ret_packer, "import", err);
 }
 
-static void note_left_out(const struct said *said, const struct collect_list *list,
+static void note_left_out(const struct tar_words *said, const struct collect_list *list,
                           struct archive_left_out *ret)
 {
     *ret = (struct archive_left_out){ .n = said->devices };
@@ -263,9 +153,9 @@ static char *extract_line(const struct archive_source *source, const struct pack
 
 int archive_judge(const sbr_result *result, sbr_error *err)
 {
-    struct said said = said_of(result->err.data, result->err.len);
+    struct tar_words said = tar_words_read(result->err.data, result->err.len);
 
-    return judge(result, &said, err) < 0 ? archive_refuse(err) : 0;
+    return tar_words_judge(&said, result, err) < 0 ? archive_refuse(err) : 0;
 }
 
 int archive_unpacker(int fd, char words[32], sbr_error *err)
@@ -324,7 +214,7 @@ int archive_unpack(const sbr_runtime *rt, int tree_fd, struct archive_source *so
                             .work_part = &part };
     sbr_request *req = NULL;
     sbr_result *result = NULL;
-    struct said said;
+    struct tar_words said;
     char head[HEAD];
     int r = read_head(source, head, &run.options.stdin_len, &packer, err);
 
@@ -339,10 +229,10 @@ int archive_unpack(const sbr_runtime *rt, int tree_fd, struct archive_source *so
         r = tool_job_run(&run, req, &result, err);
     }
     if (r == 0 && result) {
-        said = said_of(result->err.data, result->err.len);
+        said = tar_words_read(result->err.data, result->err.len);
         memcpy(source->note, said.note[0] ? said.note : said.fault, sizeof(said.note));
         note_left_out(&said, list, &source->left_out);
-        r = judge(result, &said, err) < 0 ? archive_refuse(err) : 0;
+        r = tar_words_judge(&said, result, err) < 0 ? archive_refuse(err) : 0;
     }
     if (r == 0)
         r = check_part(&part, err) < 0 ? archive_refuse(err) : 0;
@@ -458,7 +348,7 @@ static int pack_request(const struct content *content, const struct archive_targ
 
 static int judge_export(const sbr_result *result, const struct forward *out, sbr_error *err)
 {
-    struct said said = said_of(result->err.tail, result->err.tail_len);
+    struct tar_words said = tar_words_read(result->err.tail, result->err.tail_len);
 
     errno = out->sys_errno;
     if (errno)
@@ -466,7 +356,7 @@ static int judge_export(const sbr_result *result, const struct forward *out, sbr
     if (out->fd < 0 && !result_success(result))
         return err_set(err, SBR_E_INVALID, "export",
                        "the archive is not whole: its reader went away");
-    return judge(result, &said, err);
+    return tar_words_judge(&said, result, err);
 }
 
 static int pack(const sbr_runtime *rt, const struct content *content, const char *target,

@@ -4,6 +4,7 @@
 #define LIB_ARCHIVE_H
 
 #include "base/sha256.h"
+#include "lib/tar_words.h"
 #include "sandboxrun.h"
 #include "workspace/workspace.h"
 
@@ -39,7 +40,7 @@ struct archive_source {
     bool may_end_early;
     struct workspace_quota quota;
     struct archive_left_out left_out; /* filled */
-    char note[160];                   /* filled: what tar remarked; empty: nothing */
+    char note[TAR_WORDS_SIZE];        /* filled: what tar remarked; empty: nothing */
 };
 
 struct collect_list;

@@ -35,11 +35,6 @@ static bool begins_with(const char *line, size_t len, const char *word)
     return len >= strlen(word) && !memcmp(line, word, strlen(word));
 }
 
-static bool ends_with(const char *line, size_t len, const char *word)
-{
-    return len >= strlen(word) && !memcmp(line + len - strlen(word), word, strlen(word));
-}
-
 static struct report_case *add(struct report *r, const char *name, size_t len,
                                enum case_outcome outcome, sbr_error *err)
 {
@@ -158,7 +153,7 @@ static const struct {
 static int take_cargo(struct report *r, const char *line, size_t len, sbr_error *err)
 {
     for (size_t i = 0; i < sizeof(cargo_endings) / sizeof(*cargo_endings); i++)
-        if (ends_with(line, len, cargo_endings[i].ending))
+        if (text_ends(line, len, cargo_endings[i].ending))
             return add(r, line, len - strlen(cargo_endings[i].ending), cargo_endings[i].outcome,
                        err)
                        ? 0
@@ -200,7 +195,7 @@ int test_report_parse_cargo(const char *text, size_t len, struct report *r, sbr_
 
         if (begins_with(line, n, "test "))
             res = take_cargo(r, line + 5, n - 5, err);
-        else if (begins_with(line, n, "---- ") && ends_with(line, n, " stdout ----"))
+        else if (begins_with(line, n, "---- ") && text_ends(line, n, " stdout ----"))
             res = take_cargo_output(r, &lines, line, n, err);
         if (res < 0)
             return res;
