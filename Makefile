@@ -155,14 +155,13 @@ soak: ## 20,000 mixed runs through an engine, 1,000 cells, a batch of 10,000, 10
 	@cd tests && $(PYTHON) -B long_batch.py
 	@SOAK_REQUESTS=10000 $(PYTHON) tests/run.py --suite blackbox -k "test_clients_leave"
 
-# Threads of one process may count a branch below 0, which gcovr takes for an error.
 coverage: ## how much of src/ the unit, golden, blackbox, escape and warm tests reach; fails below 80 % of lines
 	@tools/packages.sh check
 	@rm -rf build-coverage
 	$(call configure,build-coverage,--buildtype=debug -Db_coverage=true -Dtest_hooks=true)
 	$(call compile,build-coverage)
 	@tests/coverage/run.sh build-coverage $(CHECK_ARGS)
-	@$(PYTHON) /usr/bin/gcovr --root . --filter src/ --object-directory build-coverage --gcov-ignore-parse-errors \
+	@$(PYTHON) /usr/bin/gcovr --root . --filter src/ --object-directory build-coverage \
 		--txt build-coverage/coverage.txt --print-summary --fail-under-line 80 build-coverage
 	@echo 'per file: build-coverage/coverage.txt'
 
