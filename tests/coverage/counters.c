@@ -12,7 +12,9 @@ extern void __gcov_dump(void);
 /* In place of gcov's own, by which each process adds its counters to every file at its end: what is
  * shared is written once. */
 void __gcov_exit(void);
-void __gcov_exit(void) {}
+void __gcov_exit(void)
+{
+}
 
 static void share(void)
 {
