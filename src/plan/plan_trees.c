@@ -202,6 +202,8 @@ static int add_tree(struct plan *plan, const struct plan_input *in, const struct
         return err->code;
     if (in->image)
         op.flags |= OP_OVER;
+    if (tree->image)
+        op.flags |= OP_IMAGE;
     if (is_sealed(in, tree))
         op.flags |= OP_SEALED;
     if (in->features->privileged && in->features->mounts)
