@@ -156,6 +156,7 @@ static int read_top(struct image *image, const struct language *language, sbr_er
                        "'%.200s' is no root file system: no file and no full directory is in it",
                        image->top);
     image->plan.names = image->names;
+    image->plan.kept = image->id[0];
     image->plan.env = &image->env;
     image->plan.command = &image->command;
     image->plan.path = image->root.path;
