@@ -20,6 +20,7 @@
 #include "cli/settings.h"
 #include "cli/source.h"
 #include "cli/stream.h"
+#include "image/image.h"
 #include "lib/runner.h"
 
 #define FDS_WANTED 256
@@ -105,13 +106,20 @@ static int check_stdout(const struct options *o, int status)
     return EXIT_OURS;
 }
 
+/* Only the full program fetches an image, or reports why it cannot. */
+static bool lacks_image(const struct options *o)
+{
+    sbr_error ignored;
+
+    return o->request->image && image_is_here(o->request->image, &ignored) != 1;
+}
+
 /* Whether JSON or YAML has to be read. */
 static bool needs_documents(const struct options *o)
 {
     char config[2048], dir[2100];
 
-    if (o->request_path || o->request->image || o->language_files.n ||
-        settings_names_policy_file(o))
+    if (o->request_path || lacks_image(o) || o->language_files.n || settings_names_policy_file(o))
         return true;
     if (settings_exist(o) ||
         (o->command == &cmd_run &&

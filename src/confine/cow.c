@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -136,6 +137,16 @@ static int mount_overlay(const struct plan_op *op, const char *dir, const char *
     return 0;
 }
 
+/* The overlay has the tree; no path of the new root may lead to it.  Every unmount waits until no
+ * CPU looks at the mount any more, so the tree goes to a place among the host's files, which are all
+ * unmounted at once when init leaves them. */
+static int let_go(const char *lower)
+{
+    if (syscall(SYS_move_mount, AT_FDCWD, lower, AT_FDCWD, "/proc", 0) == 0)
+        return 0;
+    return umount2(lower, MNT_DETACH);
+}
+
 int cow_perform(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
     char dir[COW_PATH / 2], lower[COW_PATH], disk[COW_PATH / 2 + 8];
@@ -153,9 +164,8 @@ int cow_perform(struct inside *in, const struct plan_op *op, sbr_error *err)
         (op->upper && open_disk(in, op, disk, err) < 0) || open_upper(in, op, base, &st, err) < 0 ||
         mount_overlay(op, dir, base, err) < 0)
         return err->code;
-    if (umount2(lower, MNT_DETACH) < 0)
-        return err_set_errno(err, "mounts", "cannot let go of '%.200s'", op->from);
-    return 0;
+    return let_go(lower) < 0 ? err_set_errno(err, "mounts", "cannot let go of '%.200s'", op->from)
+                             : 0;
 }
 
 int cow_open_copy(struct inside *in, const struct plan_op *op, sbr_error *err)

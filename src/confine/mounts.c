@@ -373,6 +373,14 @@ static int tell_mounted(const struct inside *in, sbr_error *err)
     return 0;
 }
 
+int mount_finish(struct inside *in, sbr_error *err)
+{
+    if (seal(in->plan, err) < 0 || forbid_programs(in->plan, err) < 0 || cow_cover(in, err) < 0 ||
+        view_finish(in, err) < 0)
+        return err->code;
+    return mount_leave_host(in, err);
+}
+
 static int mounts_apply(struct inside *in, sbr_error *err)
 {
     if (in->plan->run_dir)
@@ -386,8 +394,7 @@ static int mounts_apply(struct inside *in, sbr_error *err)
     for (size_t i = 0; i < in->plan->n_ops; i++)
         if (mount_perform(in, &in->plan->ops[i], err) < 0)
             return err->code;
-    if (seal(in->plan, err) < 0 || forbid_programs(in->plan, err) < 0 || cow_cover(in, err) < 0 ||
-        view_finish(in, err) < 0 || mount_leave_host(in, err) < 0)
+    if (mount_finish(in, err) < 0)
         return err->code;
     return plan_awaits_mounts(in->plan) ? tell_mounted(in, err) : 0;
 }

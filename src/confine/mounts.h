@@ -56,6 +56,8 @@ int mount_take_passed(struct inside *in);
 
 /* Mounts a tmpfs over the host's root and makes its top the current directory. */
 int mount_open_root(struct inside *in, sbr_error *err) must_check;
+/* Once all operations are performed: protects and covers what they ask for, and leaves the host. */
+int mount_finish(struct inside *in, sbr_error *err) must_check;
 /* Makes the new root the root, read-only, and detaches the host's tree. */
 int mount_leave_host(struct inside *in, sbr_error *err) must_check;
 

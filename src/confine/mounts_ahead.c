@@ -6,7 +6,10 @@
  *   (1) Nothing that a program can write to is shared: every scratch directory is on a new tmpfs.
  *   (2) The factory's procfs stays below each shell's, because the kernel allows a new procfs only
  *       where another is fully visible.  No process inside may remove the mount above it, and it
- *       shows only the factory's processes. */
+ *       shows only the factory's processes.
+ *   (3) The directories of an image are writable, each with an upper layer in the scratch space of
+ *       its run, so shells share none of them: the factory stays among the host's files, and each
+ *       shell builds its whole root as a cold run does. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -40,6 +43,15 @@ static int factory_proc(struct inside *in, const struct plan_op *op, sbr_error *
     return 0;
 }
 
+/* For the ids of shells; no path leads to it. */
+static int factory_of_image(struct inside *in, sbr_error *err)
+{
+    static const char *const whole[] = { NULL };
+
+    in->proc_fd = mount_new("proc", whole, ATTR_BASE | MOUNT_ATTR_NOEXEC);
+    return in->proc_fd < 0 ? err_set_errno(err, "mounts", "cannot make a procfs") : 0;
+}
+
 static int factory_perform(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
     switch (op->kind) {
@@ -60,6 +72,8 @@ static int factory_perform(struct inside *in, const struct plan_op *op, sbr_erro
 
 static int factory_apply(struct inside *in, sbr_error *err)
 {
+    if (plan_is_of_image(in->plan))
+        return factory_of_image(in, err);
     umask(0);
     if (mount_open_root(in, err) < 0)
         return err->code;
@@ -137,7 +151,8 @@ static int shell_apart(struct inside *in, const struct plan_op *op, sbr_error *e
 
     if (in->apart)
         return err_set(err, SBR_E_BUG, "mounts", "a blueprint has one place for an artifact");
-    if (tree < 0 || mount_attach(tree, AT_FDCWD, op->to) < 0)
+    if (tree < 0 || mount_make_directories(op->to, 0755) < 0 ||
+        mount_attach(tree, AT_FDCWD, op->to) < 0)
         return ahead_error(op, err);
     in->apart_fd = mount_clone(AT_FDCWD, op->to, ATTR_BASE);
     if (in->apart_fd < 0 || mount_change(tree, attributes) < 0)
@@ -160,17 +175,39 @@ static int shell_perform(struct inside *in, const struct plan_op *op, sbr_error 
     }
 }
 
-static int shell_apply(struct inside *in, sbr_error *err)
+static int shell_of_image(struct inside *in, sbr_error *err)
 {
-    umask(0);
+    if (mount_open_root(in, err) < 0)
+        return err->code;
+    for (size_t i = 0; i < in->plan->n_ops; i++) {
+        const struct plan_op *op = &in->plan->ops[i];
+        bool is_apart = op->kind == OP_SCRATCH && op->flags & OP_APART;
+
+        if ((is_apart ? shell_apart : mount_perform)(in, op, err) < 0)
+            return err->code;
+    }
+    return mount_finish(in, err);
+}
+
+static int shell_of_host(struct inside *in, sbr_error *err)
+{
     in->report->shares_inodes = in->shares_inodes; /* as the factory found */
     if (shell_scratch(in, err) < 0)
         return err->code;
     for (size_t i = 0; i < in->plan->n_ops; i++)
         if (shell_perform(in, &in->plan->ops[i], err) < 0)
             return err->code;
-    umask(022); /* for a driver */
     return 0;
+}
+
+static int shell_apply(struct inside *in, sbr_error *err)
+{
+    int r;
+
+    umask(0);
+    r = (plan_is_of_image(in->plan) ? shell_of_image : shell_of_host)(in, err);
+    umask(022); /* for a driver */
+    return r;
 }
 
 const struct confiner factory_mounts_confiner = { "mounts", NULL, factory_apply };

@@ -33,6 +33,7 @@ static bool is_sound(const struct engine_request *request, ssize_t len)
            memchr(request->key, '\0', sizeof(request->key)) &&
            memchr(request->caller, '\0', sizeof(request->caller)) &&
            memchr(request->label, '\0', sizeof(request->label)) &&
+           memchr(request->image, '\0', sizeof(request->image)) &&
            memchr(request->language, '\0', sizeof(request->language)) &&
            memchr(request->policy, '\0', sizeof(request->policy));
 }

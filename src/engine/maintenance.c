@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/engine_internal.h"
+#include "job/warm_blueprint.h"
 
 #define LOOK_EVERY_US 250000ULL
 #define LOOK_SELDOM_US 5000000ULL /* without recent demand */
@@ -69,6 +70,19 @@ static void trim(struct pool *pool)
         standby_end(link_owner(pool->ready.prev, struct standby, ready));
 }
 
+/* A source that is gone, or another one under the same name: of a removed image, nothing may keep
+ * its files on the disk.  Clients that run in it hold it, so it has none. */
+static bool is_stale(const struct pool *pool)
+{
+    for (size_t i = 0; i < pool->plan->n_ops; i++) {
+        const struct plan_op *op = &pool->plan->ops[i];
+
+        if (op->flags & OP_IMAGE && warm_source_identity(op->from) != op->device)
+            return true;
+    }
+    return false;
+}
+
 static void look_after_factories(struct pool *pool, uint64_t now_us)
 {
     struct pool_factory *factory = pool->factory;
@@ -87,6 +101,10 @@ static void look_at_pools(struct engine *engine, uint64_t now_us)
     list_each(at, &engine->pools) {
         struct pool *pool = link_owner(at, struct pool, link);
 
+        if (!pool->n_users && is_stale(pool)) {
+            pool_forget(pool);
+            continue;
+        }
         look_after_factories(pool, now_us);
         trim(pool);
     }

@@ -156,6 +156,7 @@ static int read_top(struct image *image, const struct language *language, sbr_er
                        "'%.200s' is no root file system: no file and no full directory is in it",
                        image->top);
     image->plan.names = image->names;
+    image->plan.kept = image->id[0];
     image->plan.env = &image->env;
     image->plan.command = &image->command;
     image->plan.path = image->root.path;
@@ -206,7 +207,7 @@ bool image_packages_of(const struct image *image, const char *language, char *re
     return n > 0 && (size_t)n < size;
 }
 
-static int open_directory(struct image *image, const char *path, sbr_error *err)
+static int open_directory(const char *path, struct image *image, sbr_error *err)
 {
     scoped_free char *real = realpath(path, NULL);
     struct stat st;
@@ -225,7 +226,10 @@ static int open_directory(struct image *image, const char *path, sbr_error *err)
     return 0;
 }
 
-int image_open(const char *ref, const struct language *language, struct image **ret, sbr_error *err)
+typedef int find_fn(const char *name, struct image *ret, sbr_error *err);
+
+static int open_by(find_fn *find, const char *name, const struct language *language,
+                   struct image **ret, sbr_error *err)
 {
     struct image *image = calloc(1, sizeof(*image));
     int r;
@@ -234,7 +238,7 @@ int image_open(const char *ref, const struct language *language, struct image **
         return err_set_oom(err, "image");
     image->users = 1;
     image->hold_fd = image->root.fd = -1;
-    r = image_is_path(ref) ? open_directory(image, ref, err) : image_store_open(ref, image, err);
+    r = find(name, image, err);
     if (r == 0)
         r = read_top(image, language, err);
     if (r < 0) {
@@ -243,4 +247,15 @@ int image_open(const char *ref, const struct language *language, struct image **
     }
     *ret = image;
     return 0;
+}
+
+int image_open(const char *ref, const struct language *language, struct image **ret, sbr_error *err)
+{
+    return open_by(image_is_path(ref) ? open_directory : image_store_open, ref, language, ret, err);
+}
+
+int image_open_id(const char *id, const struct language *language, struct image **ret,
+                  sbr_error *err)
+{
+    return open_by(image_store_open_id, id, language, ret, err);
 }

@@ -37,6 +37,9 @@ struct image {
  * Programs of a language (NULL: a command) have more names of ours at the top of their root. */
 int image_open(const char *ref, const struct language *language, struct image **ret, sbr_error *err)
     must_check;
+/* The same for the id of one in the store; does not wait for a process that removes it. */
+int image_open_id(const char *id, const struct language *language, struct image **ret,
+                  sbr_error *err) must_check;
 /* Where in the image's root a path leads; what the image does not have is taken as it is. */
 int image_place(const struct image *image, const struct language *language, const char *path,
                 char ret[REQUEST_MAX_PATH + 1], sbr_error *err) must_check;

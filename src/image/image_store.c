@@ -227,6 +227,29 @@ int image_store_hold(const struct user_dir *root, const char *id, sbr_error *err
     return take_fd(fd);
 }
 
+static int open_held(const struct user_dir *root, const char *id, struct image *ret, sbr_error *err)
+{
+    snprintf(ret->id, sizeof(ret->id), "%s", id);
+    if (snprintf(ret->top, sizeof(ret->top), "%.1000s/root/%s/tree", root->path, id) >=
+        (int)sizeof(ret->top))
+        return err_set(err, SBR_E_INVALID, "image", "the path of the cache is too long");
+    return read_config(ret->hold_fd, ret, err);
+}
+
+int image_store_open_id(const char *id, struct image *ret, sbr_error *err)
+{
+    scoped_user_dir struct user_dir root = { .fd = -1 };
+    char path[KEY_PATH];
+
+    if (!encoding_is_hex(id, SHA256_HEX_SIZE - 1) || image_store_root(false, &root, err) <= 0)
+        return err_set(err, SBR_E_NOT_FOUND, "image", "there is no image '%.80s' here", id);
+    snprintf(path, sizeof(path), "root/%s", id);
+    ret->hold_fd = openat(root.fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (ret->hold_fd < 0 || flock(ret->hold_fd, LOCK_SH | LOCK_NB) < 0)
+        return fail("hold one of", err);
+    return open_held(&root, id, ret, err);
+}
+
 int image_store_open(const char *ref, struct image *ret, sbr_error *err)
 {
     scoped_user_dir struct user_dir root = { .fd = -1 };
@@ -246,13 +269,7 @@ int image_store_open(const char *ref, struct image *ret, sbr_error *err)
     if (image_store_root(false, &root, err) < 0)
         return err->code;
     ret->hold_fd = image_store_hold(&root, id, err);
-    if (ret->hold_fd < 0)
-        return err->code;
-    memcpy(ret->id, id, sizeof(id));
-    if (snprintf(ret->top, sizeof(ret->top), "%.1000s/root/%s/tree", root.path, id) >=
-        (int)sizeof(ret->top))
-        return err_set(err, SBR_E_INVALID, "image", "the path of the cache is too long");
-    return read_config(ret->hold_fd, ret, err);
+    return ret->hold_fd < 0 ? err->code : open_held(&root, id, ret, err);
 }
 
 int image_store_list(image_visit *visit, void *context, sbr_error *err)

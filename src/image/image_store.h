@@ -28,6 +28,8 @@ int image_store_root(bool make, struct user_dir *ret, sbr_error *err) must_check
 
 /* Fills id, top, env, command, workdir, user and hold_fd. */
 int image_store_open(const char *ref, struct image *ret, sbr_error *err) must_check;
+/* The same by its id; does not wait for a process that removes it. */
+int image_store_open_id(const char *id, struct image *ret, sbr_error *err) must_check;
 
 /* While the fd is open, no process removes the image; negative: an error. */
 int image_store_hold(const struct user_dir *root, const char *id, sbr_error *err) must_check;

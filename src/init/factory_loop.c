@@ -26,12 +26,12 @@
 #include "init/program_start.h"
 #include "wire/zygote.h"
 
-#define ABOVE 32 /* above all numbers that the file descriptors will get */
+#define ABOVE 64 /* above all numbers that the file descriptors will get */
 
 /* Puts fds[i] at first + i and closes all above. */
 static int arrange(const int *fds, int n, int first)
 {
-    int copies[N_INIT_FDS];
+    int copies[N_INIT_FDS + FD_MAX_PASSED];
 
     for (int i = 0; i < n; i++)
         if ((copies[i] = fcntl(fds[i], F_DUPFD, ABOVE)) < 0)
@@ -112,29 +112,36 @@ static bool is_sound(const struct forking *forking)
     const struct fork_order *order = &forking->order;
 
     return order->order == ORDER_MAKE && order->given < 1u << N_INIT_FDS && order->group <= 1 &&
-           order->n_tasks <= FD_MAX_PASSED &&
-           n_given(forking) + order->n_tasks + order->group == forking->n_fds;
+           order->n_tasks <= FD_MAX_PASSED && order->n_trees <= FD_MAX_PASSED &&
+           n_given(forking) + order->n_trees + order->n_tasks + order->group == forking->n_fds;
 }
 
 /* In the child: enters its cgroups and takes its file descriptors. */
 static int settle(struct inside *in, const struct forking *forking, sbr_error *err)
 {
-    int fds[N_INIT_FDS], given = 0, n = 0;
+    int fds[N_INIT_FDS + FD_MAX_PASSED], given = 0, n = 0;
+    const int n_trees = (int)forking->order.n_trees;
+    const int *trees = forking->fds + n_given(forking), *tasks = trees + n_trees;
     char byte;
 
     close(forking->release[1]);
     if (read(forking->release[0], &byte, 1) != 1)
         return err_set(err, SBR_E_SYSTEM, "factory", "the ids were not mapped");
     for (uint32_t i = 0; i < forking->order.n_tasks; i++)
-        if (fd_write_all(forking->fds[n_given(forking) + i], "0", 1) < 0)
+        if (fd_write_all(tasks[i], "0", 1) < 0)
             return err_set_errno(err, "cgroup", "cannot enter the cgroup");
     for (; n < N_INIT_FDS; n++) /* every number has to be taken */
         fds[n] = forking->order.given & 1u << n ? forking->fds[given++] : forking->fds[0];
-    if (arrange(fds, N_INIT_FDS, 0) < 0)
+    for (int i = 0; i < n_trees; i++)
+        fds[n + i] = trees[i];
+    if (arrange(fds, n + n_trees, 0) < 0)
         return err_set_errno(err, "factory", "cannot arrange descriptors");
     in->role = ROLE_SHELL;
     in->root_fd = in->io_fd = in->proc_fd = -1;
-    in->n_trees = in->next_tree = 0;
+    in->n_trees = forking->order.n_trees;
+    in->next_tree = 0;
+    for (int i = 0; i < n_trees; i++)
+        in->trees[i] = n + i;
     return 0;
 }
 

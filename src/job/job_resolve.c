@@ -135,8 +135,12 @@ static int find_image(sbr_job *job, sbr_error *err)
                        "%s chooses among the host's commands, and an image has its own; leave one "
                        "of them out",
                        request_word(req, CALLED_ALLOW_COMMAND));
-    job->warm.off = true; /* what the engine has ready is made of the host's files */
-    return image_open(req->image ? req->image : of_language, job->language, &job->image, err);
+    if (image_open(req->image ? req->image : of_language, job->language, &job->image, err) < 0)
+        return err->code;
+    /* A directory may change at any time, so nothing is made of it ahead. */
+    if (!job->image->id[0])
+        job->warm.off = true;
+    return 0;
 }
 
 int job_resolve(sbr_job *job, sbr_error *err)

@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/scope.h"
+#include "image/image.h"
 #include "job/engine_socket.h"
 #include "job/job_types.h"
 #include "job/warm_blueprint.h"
@@ -219,8 +220,9 @@ bool warm_ask(sbr_job *job, const struct plan_input *in)
     warm->queue_us = 0;
     warm->queued = false;
     warm->request = (struct engine_request){ .version = ENGINE_VERSION, .ask = ENGINE_LEASE };
-    snprintf(warm->request.label, sizeof(warm->request.label), "%.20s %s",
-             job->language ? job->language->name : "command", stage_name(in->stage));
+    snprintf(warm->request.label, sizeof(warm->request.label), "%.12s %s%s%.8s",
+             job->language ? job->language->name : "command", stage_name(in->stage),
+             job->image ? " " : "", job->image ? job->image->id : "");
     snprintf(warm->request.caller, sizeof(warm->request.caller), "%s", job->req->caller);
     warm->request.memory_bytes = job->now.plan->limits.value[SBR_MEMORY_BYTES];
     why = warm_blueprint_make(job, in);

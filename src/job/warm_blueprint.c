@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "image/image.h"
 #include "plan/blueprint.h"
 #include "plan/blueprint_check.h"
 
@@ -53,6 +54,8 @@ static void tell_origin(const sbr_job *job, const struct plan_input *in,
 
     snprintf(request->language, sizeof(request->language), "%s", language ? language : "");
     snprintf(request->policy, sizeof(request->policy), "%s", in->policy->name);
+    snprintf(request->image, sizeof(request->image), "%.*s", (int)sizeof(request->image) - 1,
+             job->image ? job->image->id : "");
     request->stage = in->stage;
 }
 

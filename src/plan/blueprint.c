@@ -10,9 +10,11 @@
      CLONE_NEWCGROUP)
 #define BUILD_TARGET "build" /* what the compile stage left, for the run stage */
 
+/* The copy-on-write trees of an image are the same for all runs; each has its own upper layer. */
 static bool is_of_the_host(const struct plan_op *op)
 {
-    return op->kind == OP_COW || op->upper || (op->kind == OP_BIND && op->flags & OP_WRITABLE);
+    return (op->kind == OP_COW && !(op->flags & OP_IMAGE)) || op->upper ||
+           (op->kind == OP_BIND && op->flags & OP_WRITABLE);
 }
 
 const char *blueprint_refusal(const struct plan *plan)
@@ -46,7 +48,7 @@ static bool sees_foreign_code(const struct plan_input *in)
 }
 
 /* A zygote never runs code of others, and a runtime may run something out of every tree that it
- * sees: a sitecustomize.py of a package is enough. */
+ * sees: a sitecustomize.py of a package is enough.  The runtime of an image is code of others. */
 static bool is_for_zygote(const struct plan_input *in)
 {
     return in->language && in->language->warm.zygote.n && in->stage == STAGE_RUN &&
@@ -129,7 +131,7 @@ int blueprint_make(const struct plan *plan, const struct plan_input *in, struct 
     struct plan *blueprint;
 
     for (size_t i = 0; i < in->n_trees; i++)
-        if (plan_tree_is_seen(in, &in->trees[i]))
+        if (!in->trees[i].image && plan_tree_is_seen(in, &in->trees[i]))
             return err_set(err, SBR_E_UNSUPPORTED, "park", "it sees a tree of the host's");
     blueprint = plan_new();
     if (!blueprint)

@@ -27,7 +27,8 @@ static int refuse(const char *what, sbr_error *err)
 void blueprint_mark_sources(struct plan *blueprint, uint64_t (*identity)(const char *path))
 {
     for (size_t i = 0; i < blueprint->n_ops; i++)
-        if (blueprint->ops[i].kind == OP_BIND || blueprint->ops[i].kind == OP_COPY)
+        if (blueprint->ops[i].kind == OP_BIND || blueprint->ops[i].kind == OP_COPY ||
+            blueprint->ops[i].kind == OP_COW)
             blueprint->ops[i].device = identity(blueprint->ops[i].from);
 }
 
@@ -88,6 +89,15 @@ static int set_limits(const struct plan *given, const struct blueprint_claim *cl
     return 0;
 }
 
+/* An option of runs in images. */
+static bool is_read_only(const struct plan *given)
+{
+    for (size_t i = 0; i < given->n_ops; i++)
+        if (given->ops[i].flags & OP_SEALED)
+            return true;
+    return false;
+}
+
 /* A request with default settings. */
 static int make_request(const struct plan *given, const struct blueprint_claim *claim,
                         sbr_request **ret, sbr_error *err)
@@ -105,6 +115,7 @@ static int make_request(const struct plan *given, const struct blueprint_claim *
     req->require = TIER_PROCESS; /* blueprint_refusal demands more */
     req->network.mode = given->network;
     req->network_given = true;
+    req->read_only = is_read_only(given);
     *ret = req;
     return 0;
 }
@@ -172,6 +183,9 @@ int blueprint_check(const struct plan *given, const struct blueprint_claim *clai
                              .stage = claim->stage,
                              .policy = claim->policy,
                              .features = claim->features,
+                             .image = claim->image,
+                             .trees = claim->trees,
+                             .n_trees = claim->n_trees,
                              .test_without = claim->test_without };
     struct limits limits;
     sbr_request *req = NULL;

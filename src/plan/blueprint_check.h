@@ -15,6 +15,9 @@ struct blueprint_claim {
     const struct language *language;   /* NULL: a command */
     const struct toolchain *toolchain; /* of the language, found by the engine */
     struct words needs;
+    const struct plan_image *image; /* NULL: of the host's files */
+    const struct plan_tree *trees;  /* of the image */
+    size_t n_trees;
     enum stage stage;
     const struct policy *policy; /* one that a request can name */
     uint64_t memory_bytes;       /* a limit that some drivers get with their command */
@@ -22,7 +25,7 @@ struct blueprint_claim {
     const char *test_without; /* the engine's own; see struct plan_input */
     /* The identity of a mount's source, as blueprints store it. */
     uint64_t (*identity)(const char *path);
-    /* True when the path is that of a layer in the store. */
+    /* True when the path is that of a layer in the store, or of the image's own packages. */
     bool (*is_layer)(void *context, enum layer layer, const char *path);
     void *context;
 };

@@ -86,6 +86,14 @@ bool plan_awaits_mounts(const struct plan *plan)
     return found && !plan_leaves_out(plan, "mounts");
 }
 
+bool plan_is_of_image(const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->n_ops; i++)
+        if (plan->ops[i].flags & OP_IMAGE)
+            return true;
+    return false;
+}
+
 bool plan_has_tree(const struct plan *plan, const char *to)
 {
     for (size_t i = 0; i < plan->n_ops; i++) {

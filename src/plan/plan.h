@@ -57,6 +57,7 @@ enum op_kind {
 #define OP_OVER 2048u   /* `to` may lie in a tree of an image: no link is followed on the way */
 #define OP_SEALED                                                                                  \
     4096u /* once all is there, this mount is read-only; mounts in it stay as they are */
+#define OP_IMAGE 8192u /* a part of an image in the store: the same in every run, no mount in it */
 
 struct plan_op {
     enum op_kind kind;
@@ -207,6 +208,9 @@ const char *plan_op_name(enum op_kind kind);
 
 /* True when the kernel may refuse a mount of the plan, so that the caller tries another kind. */
 bool plan_awaits_mounts(const struct plan *plan);
+
+/* True when the root is made of an image in the store: then each sandbox that is made ahead builds its own. */
+bool plan_is_of_image(const struct plan *plan);
 
 /* True when `to` (as in an operation) is a tree of the host's that the program may write to. */
 bool plan_has_tree(const struct plan *plan, const char *to);

@@ -26,6 +26,7 @@ struct plan_image {
     const char *path;                   /* of those, the value of PATH */
     const struct plan_image_user *user; /* NULL: it names none, or root */
     bool runs_objects;                  /* its C library takes our shared objects */
+    bool kept;                          /* in the store: nothing in it changes */
     const char *workdir; /* for a request that brings nothing to /work; may be NULL */
 };
 

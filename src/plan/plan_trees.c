@@ -1,6 +1,7 @@
 /* Trees of the user: volumes, and the project or workspace at /work. */
 #include <string.h>
 
+#include "plan/plan_image.h"
 #include "plan/plan_root.h"
 
 /* clang-format off */
@@ -202,6 +203,8 @@ static int add_tree(struct plan *plan, const struct plan_input *in, const struct
         return err->code;
     if (in->image)
         op.flags |= OP_OVER;
+    if (tree->image && in->image->kept)
+        op.flags |= OP_IMAGE;
     if (is_sealed(in, tree))
         op.flags |= OP_SEALED;
     if (in->features->privileged && in->features->mounts)

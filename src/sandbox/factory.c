@@ -97,10 +97,11 @@ static int order_mapped(struct factory *factory, sbr_error *err)
     struct init_message message = { .order = ORDER_MAPPED,
                                     .uid = factory->ids.host_uid,
                                     .gid = factory->ids.host_gid };
-    int trees[FD_MAX_PASSED], r;
+    int trees[FD_MAX_PASSED], r = 0;
     size_t n = 0;
 
-    r = mount_pass(factory->plan, &factory->ids, trees, &n, err);
+    if (!plan_is_of_image(factory->plan))
+        r = mount_pass(factory->plan, &factory->ids, trees, &n, err);
     if (r == 0 && fd_send(factory->control, &message, sizeof(message), trees, n) < 0)
         r = err_set_errno(err, "factory", "the factory ended at once");
     while (n > 0)
@@ -169,33 +170,58 @@ static int lend_groups(struct cgroup *to, const struct cgroup *from, sbr_error *
     return 0;
 }
 
+/* A sandbox of an image builds its own root, so its trees come with the order.  How many, or
+ * negative. */
+static int clone_trees(const struct factory *factory, const struct sandbox *box, int *fds,
+                       size_t room, sbr_error *err)
+{
+    int trees[FD_MAX_PASSED], r = 0;
+    size_t n = 0;
+
+    if (plan_is_of_image(factory->plan))
+        r = mount_pass(factory->plan, &box->ids, trees, &n, err);
+    if (r == 0 && n > room)
+        r = err_set(err, SBR_E_UNSUPPORTED, "factory", "the image has too many trees");
+    for (size_t i = 0; i < n; i++)
+        if (r == 0)
+            fds[i] = trees[i];
+        else
+            close(trees[i]);
+    return r < 0 ? r : (int)n;
+}
+
 static int send_make(struct factory *factory, const struct slot *slot, const struct sandbox *box,
                      const struct far_channels *far, sbr_error *err)
 {
     struct fork_order order = { .order = ORDER_MAKE,
                                 .uid = box->ids.host_uid,
                                 .gid = box->ids.host_gid };
-    int fds[FD_MAX_PASSED], tasks[N_CG], r = 0;
-    size_t n = 0;
+    int fds[FD_MAX_PASSED], r = 0;
+    size_t n = 0, first_own;
 
     for (unsigned int i = 0; i < N_INIT_FDS; i++)
         if (far->fds[i] >= 0) {
             order.given |= 1u << i;
             fds[n++] = far->fds[i];
         }
-    r = cgroup_open_tasks(&slot->cgroup, tasks, err);
+    first_own = n;
+    r = clone_trees(factory, box, fds + n, FD_MAX_PASSED - n - N_CG - 1, err);
     if (r < 0)
         return r;
-    for (order.n_tasks = 0; order.n_tasks < (uint32_t)r; order.n_tasks++)
-        fds[n++] = tasks[order.n_tasks];
-    order.group = slot->cgroup.kind == CGROUP_V2 && slot->cgroup.controllers;
-    if (order.group)
-        fds[n++] = slot->cgroup.leaf_fd[0];
-    r = fd_send(factory->control, &order, sizeof(order), fds, n);
-    if (r < 0)
-        r = err_set_errno(err, "factory", "cannot order a sandbox");
-    for (uint32_t i = 0; i < order.n_tasks; i++)
-        close(tasks[i]);
+    order.n_trees = (uint32_t)r;
+    n += order.n_trees;
+    r = cgroup_open_tasks(&slot->cgroup, fds + n, err);
+    if (r >= 0) {
+        order.n_tasks = (uint32_t)r;
+        n += order.n_tasks;
+        order.group = slot->cgroup.kind == CGROUP_V2 && slot->cgroup.controllers;
+        fds[n] = slot->cgroup.leaf_fd[0];
+        r = fd_send(factory->control, &order, sizeof(order), fds, n + order.group);
+        if (r < 0)
+            r = err_set_errno(err, "factory", "cannot order a sandbox");
+    }
+    while (n > first_own)
+        close(fds[--n]);
     return r;
 }
 

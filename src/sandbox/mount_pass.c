@@ -98,7 +98,7 @@ static int pass_cow(struct passing *passing, const struct plan_op *op, sbr_error
 
     if (tree < 0)
         return bring_error(op, err);
-    if (mount_is_below(op->from))
+    if (!(op->flags & OP_IMAGE) && mount_is_below(op->from))
         return mounted_error(op, err);
     if (idmap_tree(&passing->map, tree, false) < 0)
         return owners_error(op, err);

@@ -59,12 +59,13 @@ struct init_message {
 #define FACTORY_ZYGOTE INIT_LINK     /* the zygote's end of its socket */
 
 /* ORDER_MAKE.  Carries the file descriptors of the new init's `enum init_fd` that `given` has a bit
- * for, in their order, then those of the cgroups. */
+ * for, in their order, then those of the trees and of the cgroups. */
 struct fork_order {
     uint32_t order;
     uint32_t uid, gid; /* of the host: what the one user inside is mapped to */
     uint32_t given;
     uint32_t n_tasks; /* v1: `tasks` files of the cgroups to enter */
+    uint32_t n_trees; /* of an image: trees that the engine cloned  */
     uint32_t group;   /* v2: 1, the cgroup to fork into            */
 };
 

@@ -24,7 +24,7 @@
 #include "base/sha256.h"
 #include "wire/handover_msg.h"
 
-#define ENGINE_VERSION 2u
+#define ENGINE_VERSION 3u
 #define ENGINE_CALLER_SIZE 64
 #define ENGINE_LABEL_SIZE 32
 #define ENGINE_LANGUAGE_SIZE 64
@@ -45,6 +45,7 @@ struct engine_request {
     /* What the blueprint was made of; the engine makes it again and compares (job/warm_check.h). */
     char language[ENGINE_LANGUAGE_SIZE]; /* as requested, maybe with @VERSION; empty: a command */
     char policy[ENGINE_POLICY_SIZE];
+    char image[SHA256_HEX_SIZE]; /* its id in the store; empty: the host's files */
     uint32_t stage;
     uint64_t memory_bytes;
     uint32_t has_blueprint; /* a sealed memory file with the encoded blueprint is attached */
