@@ -130,6 +130,8 @@ static int execute(struct mcp_call *call, const char *id, uint64_t timeout_ms, c
 
     if (sbr_session_open(id, &session, err) < 0)
         return err->code;
+    sbr_session_set_width(session, (unsigned int)json_integer_value(
+                                       json_object_get(call->arguments, "width")));
     r = mcp_call_watch_session(call, session)
             ? sbr_session_exec(session, json_string_value(code), json_string_length(code),
                                timeout_ms, on_line, call, ret, err)
