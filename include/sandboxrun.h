@@ -478,7 +478,9 @@ int sbr_session_exec(sbr_session *s, const char *code, size_t len, uint64_t time
 int sbr_session_exec_in(sbr_session *s, const char *language, const char *code, size_t len,
                         uint64_t timeout_ms, sbr_session_line_fn *fn, void *context, char **ret,
                         sbr_error *err);
-/* Values of later cells shall fit into so many columns, from 20 to 1000; 0: as they come. */
+/* Values of later cells shall fit into so many columns; 0: as they come. */
+#define SBR_WIDTH_LEAST 20
+#define SBR_WIDTH_MOST 1000
 void sbr_session_set_width(sbr_session *s, unsigned int columns);
 /* Interrupts the cell that runs; its variables are kept.  Safe from a signal handler and from
  * another thread, while sbr_session_exec waits. */

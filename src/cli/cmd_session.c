@@ -28,6 +28,8 @@ static const struct option own_options[] = {
       OPTION_OWN(struct session_options, age) },
     { 0, "freeze", "TIME", "stop everything inside after so long without a cell (default: 1m)",
       OPTION_OWN(struct session_options, freeze) },
+    { 0, "width", "COLUMNS", "of `exec`: tables and long values fit into so many columns",
+      OPTION_OWN(struct session_options, width) },
     { 'y', "yes", NULL, "of `apply`: do it without asking",
       OPTION_OWN(struct session_options, changes.yes) },
     { 0, "force", "PATH", "of `apply`: this path, though it conflicts; repeatable",
@@ -128,6 +130,20 @@ static int read_cell(const struct options *o, char **ret, size_t *ret_len, sbr_e
     return fd_read_text(STDIN_FILENO, REQUEST_MAX_BYTES, ret, ret_len, err);
 }
 
+static int read_width(const struct options *o, unsigned int *ret, sbr_error *err)
+{
+    const char *text = ((const struct session_options *)o->own)->width;
+    uint64_t value = SBR_WIDTH_LEAST;
+
+    if (text && (text_parse_count(text, &value) != TEXT_OK || value < SBR_WIDTH_LEAST ||
+                 value > SBR_WIDTH_MOST))
+        return err_set(err, SBR_E_INVALID, "session",
+                       "--width is a number of columns from %d to %d, not '%.40s'", SBR_WIDTH_LEAST,
+                       SBR_WIDTH_MOST, text);
+    *ret = text ? (unsigned int)value : 0;
+    return 0;
+}
+
 static int exec_in(sbr_session *s, const struct options *o, sbr_error *err)
 {
     scoped_free char *code = NULL;
@@ -135,7 +151,7 @@ static int exec_in(sbr_session *s, const struct options *o, sbr_error *err)
     struct display display;
     int r;
 
-    if (read_cell(o, &code, &cell.len, err) < 0)
+    if (read_cell(o, &code, &cell.len, err) < 0 || read_width(o, &cell.width, err) < 0)
         return err->code;
     cell.code = code;
     if (o->request->limits.given & 1u << SBR_WALL_MS)

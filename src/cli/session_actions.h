@@ -11,7 +11,7 @@
 
 struct session_options {
     struct changeset_options changes; /* first: what `apply` shares with sessions looks here */
-    const char *idle, *age, *freeze, *format;
+    const char *idle, *age, *freeze, *format, *width;
 };
 
 /* session_cell.c */
@@ -20,6 +20,7 @@ struct session_cell {
     size_t len;
     const char *language; /* NULL: the session's */
     uint64_t timeout_ms;  /* 0: the session's */
+    unsigned int width;   /* of its values; 0: the terminal's */
 };
 
 /* Events for another program, as they come. */

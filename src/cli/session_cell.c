@@ -39,7 +39,10 @@ int session_show_cell(sbr_session *s, const struct session_cell *cell, struct di
     int r;
 
     session_watch_interrupt(s);
-    display_fit(display, s);
+    if (cell->width)
+        sbr_session_set_width(s, cell->width);
+    else
+        display_fit(display, s);
     r = sbr_session_exec_in(s, cell->language, cell->code, cell->len, cell->timeout_ms, pass,
                             display, &json, err);
     session_watch_interrupt(NULL);

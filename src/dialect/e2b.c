@@ -30,8 +30,9 @@ static const char *not_possible(const json_t *body)
         if (value && !json_is_null(value) && json_object_size(value) + json_array_size(value) > 0)
             return "mcp, iam, volumeMounts and network are not available here";
     }
-    return json_is_true(json_object_get(body, "autoPause")) ? "a sandbox cannot be paused here"
-                                                            : NULL;
+    return json_is_false(json_object_get(body, "autoPauseMemory"))
+               ? "a sandbox is paused with its memory here"
+               : NULL;
 }
 
 static unsigned int count(const struct tenant *tenant)
@@ -78,6 +79,11 @@ static json_int_t mib_of(const struct e2b_sandbox *s, enum sbr_limit which)
     return bytes == LIMIT_NONE ? 0 : (json_int_t)(bytes / MIB);
 }
 
+static const char *state_of(const struct e2b_sandbox *s)
+{
+    return s->paused ? "paused" : "running";
+}
+
 static json_t *row_of(const struct exchange *x, const struct e2b_sandbox *s)
 {
     json_t *row = e2b_describe(x, s), *metadata = json_object_get(s->about, "metadata");
@@ -86,7 +92,7 @@ static json_t *row_of(const struct exchange *x, const struct e2b_sandbox *s)
     result_format_time(s->started_us, started);
     result_format_time(s->end_us, ends);
     json_object_update_new(row, json_pack("{s:s, s:s, s:s, s:i, s:I, s:I}", "startedAt", started,
-                                          "endAt", ends, "state", "running", "cpuCount",
+                                          "endAt", ends, "state", state_of(s), "cpuCount",
                                           (int)sysconf(_SC_NPROCESSORS_ONLN), "memoryMB",
                                           mib_of(s, SBR_MEMORY_BYTES), "diskSizeMB",
                                           mib_of(s, SBR_DISK_BYTES)));
@@ -128,7 +134,7 @@ static void list(struct exchange *x)
         const struct e2b_sandbox *s = link_owner(at, struct e2b_sandbox, link);
 
         if (!strcmp(s->tenant.name, x->tenant.name) && s->ready && !s->killed &&
-            has_metadata(s, metadata) && (!state || strstr(state, "running")))
+            has_metadata(s, metadata) && (!state || strstr(state, state_of(s))))
             json_array_append_new(rows, row_of(x, s));
     }
     translate_reply(x, HTTP_OK, rows);
@@ -167,7 +173,8 @@ static void set_timeout(struct exchange *x)
 
     if (!s)
         return;
-    e2b_set_timeout(s, timeout_of(x));
+    if (!s->paused) /* that time is ours */
+        e2b_set_timeout(s, timeout_of(x));
     exchange_reply(x, HTTP_NO_CONTENT, JSON_TYPE, strdup(""));
 }
 
@@ -175,12 +182,46 @@ static void connect_again(struct exchange *x)
 {
     struct e2b_sandbox *s = find(x);
     json_int_t seconds = timeout_of(x);
+    bool was_paused = s && s->paused;
 
     if (!s)
         return;
-    if (seconds > 0)
+    if (was_paused)
+        e2b_resume(s, seconds);
+    else if (seconds > 0)
         e2b_set_timeout(s, seconds);
-    translate_reply(x, HTTP_OK, e2b_describe(x, s));
+    translate_reply(x, was_paused ? HTTP_CREATED : HTTP_OK, e2b_describe(x, s));
+}
+
+static void resume(struct exchange *x)
+{
+    struct e2b_sandbox *s = find(x);
+
+    if (s && !s->paused)
+        e2b_refuse(x, HTTP_CONFLICT, "the sandbox is running already");
+    else if (s)
+        connect_again(x);
+}
+
+static void pause_now(struct exchange *x)
+{
+    struct e2b_sandbox *s = find(x);
+    json_t *body = x->body.len ? json_loadb(x->body.data, x->body.len, 0, NULL) : NULL;
+    bool files_only = json_is_false(json_object_get(body, "memory"));
+
+    json_decref(body);
+    if (!s)
+        return;
+    if (s->paused) {
+        e2b_refuse(x, HTTP_CONFLICT, "the sandbox is paused already");
+    } else if (files_only) {
+        e2b_refuse(x, HTTP_BAD_REQUEST, "a sandbox is paused with its memory here");
+    } else if (!s->ready) {
+        e2b_refuse(x, HTTP_CONFLICT, "the sandbox is not ready yet");
+    } else {
+        e2b_pause(s);
+        exchange_reply(x, HTTP_NO_CONTENT, JSON_TYPE, strdup(""));
+    }
 }
 
 static void metrics(struct exchange *x)
@@ -200,9 +241,12 @@ static struct e2b_sandbox *sandbox_of(struct exchange *x)
     const char *id = exchange_header(x, "E2b-Sandbox-Id");
     struct e2b_sandbox *s = id ? e2b_find(&x->tenant, id) : NULL;
 
-    if (!s)
-        e2b_refuse(x, HTTP_BAD_GATEWAY, "the sandbox was not found");
-    return s;
+    if (s && s->paused && s->resumes)
+        e2b_resume(s, 0);
+    if (s && !s->paused)
+        return s;
+    e2b_refuse(x, HTTP_BAD_GATEWAY, s ? "the sandbox is paused" : "the sandbox was not found");
+    return NULL;
 }
 
 static void health(struct exchange *x)
@@ -240,6 +284,10 @@ static const struct route routes[] = {
             "e2b_connect_before", "E2B: finds a sandbox."),
     SANDBOX("POST", "/v2/sandboxes/{id}/connect", connect_again, ROUTE_BYTES, 200, "e2b_connect",
             "E2B: finds a sandbox."),
+    SANDBOX("POST", "/sandboxes/{id}/pause", pause_now, ROUTE_BYTES, 204, "e2b_pause",
+            "E2B: lets a sandbox stand still."),
+    SANDBOX("POST", "/sandboxes/{id}/resume", resume, ROUTE_BYTES, 201, "e2b_resume",
+            "E2B: lets it go on, for older clients."),
     SANDBOX("GET", "/sandboxes/{id}/metrics", metrics, 0, 200, "e2b_metrics", "E2B: none."),
     SANDBOX("POST", "/sandboxes/{id}/{verb}", not_here, ROUTE_BYTES, 501, "e2b_verbs",
             "E2B: refused."),

@@ -6,6 +6,8 @@
 
 #include "dialect/translate.h"
 
+#define E2B_TIMEOUT_S 300 /* of a sandbox whose client names none */
+
 struct e2b_sandbox {
     struct link link;
     char id[ENCODING_ID_SIZE];
@@ -20,6 +22,7 @@ struct e2b_sandbox {
     uint64_t next_call;
     uint64_t started_us, end_us; /* since 1970 */
     bool ready, held, killed;
+    bool paused, pauses, resumes; /* now; when its time is over; by itself when it is called */
 };
 
 /* By id, of this tenant; NULL: it has none, or it is over. */
@@ -30,6 +33,9 @@ void e2b_create(struct exchange *x, const json_t *body);
 /* The object that create and connect reply with. */
 json_t *e2b_describe(const struct exchange *x, const struct e2b_sandbox *s);
 void e2b_set_timeout(struct e2b_sandbox *s, json_int_t seconds);
+/* All of it stands still, or goes on.  What it has in memory stays there, for a day at most. */
+void e2b_pause(struct e2b_sandbox *s);
+void e2b_resume(struct e2b_sandbox *s, json_int_t seconds);
 void e2b_kill(struct e2b_sandbox *s);
 void e2b_free(struct e2b_sandbox *s);
 /* Gives the agent what it has room for. */

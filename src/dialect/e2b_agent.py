@@ -12,6 +12,7 @@ A context is a kernel of sandbox-run's sessions (docs/internals/session.md) as a
 """
 import asyncio
 import base64
+import collections
 import fcntl
 import grp
 import json
@@ -410,9 +411,156 @@ def list_dir(path, depth):
             yield from list_dir(below, depth - 1)
 
 
+# Events of inotify, in the words of envd.
+CHANGES = ((0x180, "CREATE"), (0x2, "WRITE"), (0x200, "REMOVE"), (0x40, "RENAME"), (0x4, "CHMOD"))
+IS_DIR, IGNORED, ONLY_DIR, NO_FOLLOW = 0x40000000, 0x8000, 0x1000000, 0x2000000
+EVENTS_MOST = 10000  # of a watcher that its client does not ask
+WATCHERS_MOST = 256
+
+
+class Inotify:
+    """One queue of the kernel for all watchers."""
+
+    def __init__(self):
+        import ctypes  # pylint: disable=import-outside-toplevel
+        self.ctypes = ctypes
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.fd = self.check(self.libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC), "inotify")
+        self.places = {}  # by the kernel's number: {(watcher, path below its directory)}
+        asyncio.get_running_loop().add_reader(self.fd, self.read)
+
+    def check(self, number, what):
+        if number < 0:
+            error = self.ctypes.get_errno()
+            raise OSError(error, os.strerror(error), what)
+        return number
+
+    def add(self, watcher, below):
+        path = os.path.join(watcher.top, below)
+        mask = sum(bits for bits, _ in CHANGES) | ONLY_DIR | (NO_FOLLOW if below else 0)
+        number = self.check(self.libc.inotify_add_watch(self.fd, os.fsencode(path), mask), path)
+        self.places.setdefault(number, set()).add((watcher, below))
+
+    def remove(self, watcher):
+        for number, places in list(self.places.items()):
+            places -= {place for place in places if place[0] is watcher}
+            if not places:
+                del self.places[number]
+                self.libc.inotify_rm_watch(self.fd, number)
+
+    def read(self):
+        def take(piece):
+            while piece:
+                number, mask, _, length = struct.unpack("iIII", piece[:16])
+                name, piece = os.fsdecode(piece[16:16 + length].rstrip(b"\0")), piece[16 + length:]
+                for watcher, below in list(self.places.get(number, ())):
+                    watcher.change(mask, os.path.join(below, name) if name else "")
+                if mask & IGNORED:  # the directory is gone
+                    self.places.pop(number, None)
+        drain(self.fd, take)
+
+
+class Watcher:
+    """A directory whose changes a client wants to know."""
+    inotify = None
+    all = {}
+
+    def __init__(self, body, tell):
+        self.path, self.tell = str(body.get("path", "")), tell
+        self.top, self.id = real(self.path), os.urandom(16).hex()
+        self.recursive, self.with_entry = bool(body.get("recursive")), bool(body.get("includeEntry"))
+        self.found = set()  # told already, since they were there before the kernel watched
+        if not os.path.isdir(self.top):
+            raise Refused("not_found" if not os.path.lexists(self.top) else "invalid_argument", f"{self.path} is no directory")
+        if len(Watcher.all) >= WATCHERS_MOST:
+            raise Refused("failed_precondition", f"{WATCHERS_MOST} directories are watched already")
+        Watcher.inotify = Watcher.inotify or Inotify()
+        Watcher.all[self.id] = self
+        try:
+            self.watch("", False)
+        except OSError:
+            self.close()
+            raise
+
+    def close(self):
+        Watcher.all.pop(self.id, None)
+        Watcher.inotify.remove(self)
+
+    def watch(self, below, is_new):
+        """With all directories in it; what a new one has already is news."""
+        Watcher.inotify.add(self, below)
+        for row in os.scandir(os.path.join(self.top, below)) if self.recursive else ():
+            name = os.path.join(below, row.name)
+            if is_new:
+                self.found.add(name)
+                self.say("CREATE", name)
+            if row.is_dir(follow_symlinks=False) and row.path != HERE:
+                self.watch(name, is_new)
+
+    def change(self, mask, name):
+        for bits, word in CHANGES:
+            if not mask & bits or not name or os.path.join(self.top, name) == HERE:
+                continue
+            if word == "CREATE" and name in self.found:
+                self.found.discard(name)
+                continue
+            if word in ("REMOVE", "RENAME"):
+                self.found.discard(name)
+            self.say(word, name)
+            if word == "CREATE" and mask & IS_DIR and self.recursive:
+                try:
+                    self.watch(name, True)
+                except OSError:  # it is gone again, or there is no room for more
+                    pass
+
+    def say(self, word, name):
+        event = {"name": name, "type": f"EVENT_TYPE_{word}"}
+        if self.with_entry and word not in ("REMOVE", "RENAME"):
+            try:
+                event["entry"] = entry(os.path.join(self.path, name))
+            except OSError:
+                pass
+        self.tell(event)
+
+
+async def watch_dir(call, body):
+    """Changes as they come, until the client leaves."""
+    watcher = Watcher(body, lambda event: call.frame({"filesystem": event}))
+    try:
+        call.head(200, "connect", True)
+        call.frame({"start": {}})
+        in_time = await patience(call, call.gone, lambda: call.frame({"keepalive": {}}))
+    finally:
+        watcher.close()
+    call.frame({} if in_time else {"error": {"code": "deadline_exceeded", "message": "the time of the watch is over"}}, 2)
+    call.end()
+
+
+def watchers(call, body, method):
+    """For clients that ask for changes."""
+    if method == "CreateWatcher":
+        events = collections.deque(maxlen=EVENTS_MOST)
+        watcher = Watcher(body, events.append)
+        watcher.events = events
+        return call.reply(200, {"watcherId": watcher.id})
+    watcher = Watcher.all.get(body.get("watcherId"))
+    if not hasattr(watcher, "events"):
+        raise Refused("not_found", f"watcher {body.get('watcherId')} not found")
+    if method == "RemoveWatcher":
+        watcher.close()
+        return call.reply(200, {})
+    events = list(watcher.events)
+    watcher.events.clear()
+    return call.reply(200, {"events": events})
+
+
 async def filesystem(call):
     body, method = call.message(), call.path.rpartition("/")[2]
     path = str(body.get("path", ""))
+    if method == "WatchDir":
+        return await watch_dir(call, body)
+    if method in ("CreateWatcher", "GetWatcherEvents", "RemoveWatcher"):
+        return watchers(call, body, method)
     if method == "Stat":
         return call.reply(200, {"entry": entry(path)})
     if method == "ListDir":
@@ -533,25 +681,33 @@ def select(body):
     raise Refused("not_found", f"process with pid {wanted.get('pid')} not found")
 
 
-async def follow(call, process, seconds):
-    """Until the process or its client's patience ends."""
+async def patience(call, event, keep_alive):
+    """Waits for the event while the client is there; False: the time that the client gave is over."""
+    seconds = int(call.headers.get("connect-timeout-ms") or 0) / 1000
     deadline = time.monotonic() + seconds if seconds else None
-    while not process.ended.is_set():
+    while not event.is_set():
         left = min(KEEPALIVE_S, max(deadline - time.monotonic(), 0)) if deadline else KEEPALIVE_S
         try:
-            await asyncio.wait_for(process.ended.wait(), left)
+            await asyncio.wait_for(event.wait(), left)
         except asyncio.TimeoutError:
             if call.gone.is_set():
                 break
             if deadline and time.monotonic() >= deadline:
-                os.killpg(process.process.pid, signal.SIGKILL)
-                process.calls.remove(call)
-                call.frame({"error": {"code": "deadline_exceeded", "message": "the time of the command is over"}}, 2)
-                return call.end()
-            call.frame({"event": {"keepalive": {}}})
+                return False
+            keep_alive()
+    return True
+
+
+async def follow(call, process):
+    """Until the process or its client's patience ends."""
+    in_time = await patience(call, process.ended, lambda: call.frame({"event": {"keepalive": {}}}))
     if call in process.calls:
         process.calls.remove(call)
-    call.frame({}, 2)
+    if not in_time:
+        os.killpg(process.process.pid, signal.SIGKILL)
+        call.frame({"error": {"code": "deadline_exceeded", "message": "the time of the command is over"}}, 2)
+    else:
+        call.frame({}, 2)
     return call.end()
 
 
@@ -567,7 +723,7 @@ async def processes(call):
         call.head(200, "connect", True)
         call.frame({"event": {"start": {"pid": process.process.pid}}})
         process.calls.append(call)
-        return await follow(call, process, int(call.headers.get("connect-timeout-ms") or 0) / 1000)
+        return await follow(call, process)
     if method == "List":
         rows = [{"config": process.config, "pid": pid, **({"tag": process.tag} if process.tag else {})}
                 for pid, process in PROCESSES.items()]

@@ -11,7 +11,6 @@
 
 #define LINE_BYTES ((size_t)1 << 20) /* the agent's lines are shorter than 100 KiB */
 #define ORDERS_BYTES ((size_t)128 << 20)
-#define TIMEOUT_S 300
 #define FOLDER ".e2b"
 
 extern const unsigned char e2b_agent_image_start[], e2b_agent_image_end[];
@@ -147,8 +146,11 @@ static struct e2b_sandbox *make(struct exchange *x, const json_t *body)
     s->server = x->server;
     s->about = json_pack("{s:s, s:O?}", "templateID", template[0] ? template : "base", "metadata",
                          json_is_object(metadata) ? metadata : NULL);
+    s->pauses = json_is_true(json_object_get(body, "autoPause"));
+    s->resumes =
+        s->pauses && json_is_true(json_object_get(json_object_get(body, "autoResume"), "enabled"));
     s->started_us = clock_read_us(CLOCK_REALTIME);
-    e2b_set_timeout(s, timeout > 0 ? timeout : TIMEOUT_S);
+    e2b_set_timeout(s, timeout > 0 ? timeout : E2B_TIMEOUT_S);
     buf_init(&s->said, LINE_BYTES);
     buf_init(&s->orders, ORDERS_BYTES);
     link_init(&s->calls);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "dialect/e2b.h"
 #include "http/server.h"
+#include "lib/runner.h"
 
 #define TIMEOUT_MAX_S 86400
 #define ENVD_VERSION "0.6.4"
@@ -49,8 +50,28 @@ void e2b_set_timeout(struct e2b_sandbox *s, json_int_t seconds)
     s->end_us = clock_read_us(CLOCK_REALTIME) + (uint64_t)bounded * 1000000;
 }
 
+void e2b_pause(struct e2b_sandbox *s)
+{
+    if (!s->execution || !s->execution->job || s->paused)
+        return;
+    s->paused = true;
+    e2b_set_timeout(s, TIMEOUT_MAX_S);
+    runner_freeze(s->execution->job, true);
+}
+
+void e2b_resume(struct e2b_sandbox *s, json_int_t seconds)
+{
+    if (!s->paused || !s->execution || !s->execution->job)
+        return;
+    s->paused = false;
+    e2b_set_timeout(s, seconds > 0 ? seconds : E2B_TIMEOUT_S);
+    runner_freeze(s->execution->job, false);
+    e2b_send(s);
+}
+
 void e2b_kill(struct e2b_sandbox *s)
 {
+    e2b_resume(s, 1); /* what stands still takes no order to end */
     s->killed = true;
     if (!s->execution)
         return;
@@ -103,7 +124,11 @@ void e2b_tick(struct server *server, uint64_t now_us)
     list_each(at, &all) {
         struct e2b_sandbox *s = link_owner(at, struct e2b_sandbox, link);
 
-        if (s->server == server && (server->ending || now > s->end_us))
+        if (s->server != server || (!server->ending && now <= s->end_us))
+            continue;
+        if (s->pauses && !s->paused && !server->ending)
+            e2b_pause(s);
+        else
             e2b_kill(s);
     }
 }

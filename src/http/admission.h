@@ -18,11 +18,11 @@ int admission_check(struct server *server, const sbr_request *req, sbr_error *er
 /* The memory of sessions, which are no children of the gateway and may outlive it. */
 struct admission_sessions {
     uint64_t memory, looked_us; /* of those that live, and when that was so */
-    uint64_t making;            /* of those that are being made */
+    uint64_t making;            /* of those that are being made, and of calls of agents */
 };
-/* Reserves memory for a session; SBR_E_BUSY as above. */
+/* Reserves memory for a session, or for a call of an agent; SBR_E_BUSY as above. */
 int admission_begin_session(struct server *server, uint64_t memory, sbr_error *err) must_check;
-/* It lives, or it could not be made. */
+/* It lives, or it could not be made; or the call is over. */
 void admission_end_session(struct server *server, uint64_t memory);
 /* In any thread: false when sessions alone have more than there is. */
 bool admission_has_sessions(const struct server *server);

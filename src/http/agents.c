@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "http/handlers.h"
 #include "http/offload.h"
 #include "http/ownership.h"
 #include "http/problem.h"
@@ -78,6 +79,27 @@ static void session_ended(void *context, const char *id)
         (void)!ownership_each(&agent->tenant, forget_one, &ended, &ignored);
 }
 
+static char *admit_root(void *context, const char *path)
+{
+    const struct agent *agent = context;
+
+    return roots_admit(&agent->server->roots, agent->tenant.name, path);
+}
+
+static void changes_kept(void *context, const char *id)
+{
+    const struct agent *agent = context;
+
+    ownership_note_changes(agent->tenant.name, id);
+}
+
+static int may_apply(void *context, const char *id, sbr_error *err)
+{
+    const struct agent *agent = context;
+
+    return kept_changes_may_change(agent->server, agent->tenant.name, id, "apply", err);
+}
+
 static void free_client(struct agent_client *client)
 {
     mcp_peer_free(client->peer);
@@ -109,6 +131,7 @@ static void free_agent(struct agent *agent)
 static int make_server(struct agent *agent, struct submission_fault *fault)
 {
     const struct tenant *tenant = &agent->tenant;
+    const struct roots *roots = &agent->server->roots;
     struct mcp_settings settings = {
         .token = tenant->token_id,
         .runtime = agent->server->rt,
@@ -117,15 +140,18 @@ static int make_server(struct agent *agent, struct submission_fault *fault)
         .languages = tenant->languages[0] ? tenant->languages : NULL,
         .no_packages = tenant->network < NETWORK_ALLOW,
         .no_sessions = !(tenant->scopes & SCOPE_SESSIONS),
-        .no_project = true,
-        .sessions = &agent->sessions,
+        .roots = roots_has(roots, tenant->name, false),
+        .no_project = !(tenant->scopes & SCOPE_FILES) || !roots_has(roots, tenant->name, false),
+        .no_apply = !roots_has(roots, tenant->name, true),
+        .host = &agent->host,
         .kept_bytes = KEPT_BYTES,
     };
 
     if (submission_base(agent->server, tenant, agent->workspace[0] ? agent->workspace : NULL,
                         &agent->base, fault) < 0)
         return -1;
-    agent->sessions = (struct mcp_sessions){ session_made, session_ended, agent };
+    agent->host = (struct mcp_host){ session_made, session_ended, admit_root,
+                                     changes_kept, may_apply,     agent };
     settings.base = agent->base;
     return mcp_server_new(&settings, &agent->mcp, &fault->err) < 0 ? -1 : 0;
 }

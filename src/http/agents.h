@@ -22,7 +22,7 @@ struct agent {
     struct tenant tenant;
     char workspace[64]; /* as the tenant names it; empty: none */
     sbr_request *base;
-    struct mcp_sessions sessions;
+    struct mcp_host host;
     struct mcp_server *mcp;
     struct link clients;
     unsigned int calls; /* that run */

@@ -61,6 +61,20 @@ static void client_left(struct offload *o)
     (void)sbr_session_interrupt(cell->session);
 }
 
+/* False: replied. */
+static bool has_width(struct exchange *x, const json_t *body)
+{
+    const json_t *width = json_object_get(body, "width");
+    json_int_t value = json_integer_value(width);
+
+    if (!width || (value >= SBR_WIDTH_LEAST && value <= SBR_WIDTH_MOST))
+        return true;
+    problem_reply(x, &(struct problem){ .status = HTTP_UNPROCESSABLE_CONTENT,
+                                        .detail = "`width` is a number of columns from 20 to 1000",
+                                        .field = "width" });
+    return false;
+}
+
 static struct cell *open_cell(struct exchange *x, json_t *body)
 {
     struct cell *cell = calloc(1, sizeof(*cell));
@@ -73,6 +87,8 @@ static struct cell *open_cell(struct exchange *x, json_t *body)
     if (cell && ownership_find(&x->tenant, x->words[0], &owner, &err) == 0 &&
         sbr_session_open(owner.own, &cell->session, &err) == 0) {
         cell->timeout_ms = timeout > 0 ? (uint64_t)timeout : 0;
+        sbr_session_set_width(cell->session,
+                              (unsigned int)json_integer_value(json_object_get(body, "width")));
         return cell;
     }
     free(cell);
@@ -113,7 +129,7 @@ void cells_create(struct exchange *x)
         problem_reply(x, &(struct problem){ .status = HTTP_UNPROCESSABLE_CONTENT,
                                             .detail = "a cell needs `code`, a string",
                                             .field = "code" });
-    cell = json_is_string(code) ? open_cell(x, body) : NULL;
+    cell = json_is_string(code) && has_width(x, body) ? open_cell(x, body) : NULL;
     if (cell) {
         o.extra = cell;
         o.word_len = json_string_length(code);

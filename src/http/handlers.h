@@ -48,6 +48,10 @@ void mcp_post(struct exchange *x);
 void mcp_get(struct exchange *x);
 void mcp_delete(struct exchange *x);
 
+/* In any thread: notes in the audit that changes are applied or undone (`how`), unless the tenant
+ * may not write where they belong. */
+int kept_changes_may_change(const struct server *server, const char *tenant, const char *id,
+                            const char *how, sbr_error *err);
 void kept_changes_list(struct exchange *x);
 void kept_changes_get(struct exchange *x);
 void kept_changes_read_diff(struct exchange *x);

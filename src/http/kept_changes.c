@@ -167,21 +167,31 @@ void kept_changes_remove(struct exchange *x)
     start(x, &(struct offload){ .work = drop_changes });
 }
 
-static int check_roots(const struct offload *o, sbr_error *err)
+static int check_roots(const struct server *server, const char *tenant, const char *id,
+                       sbr_error *err)
 {
     struct changeset changeset = closed;
     bool allowed = true;
 
-    if (changeset_open(o->words[0], &changeset, err) < 0)
+    if (changeset_open(id, &changeset, err) < 0)
         return err->code;
     for (size_t i = 0; i < changeset.changes.n_roots; i++)
-        allowed &= roots_are_writable(&o->server->roots, o->tenant.name,
-                                      changeset.changes.roots[i].source);
+        allowed &= roots_are_writable(&server->roots, tenant, changeset.changes.roots[i].source);
     changeset_close(&changeset);
     return allowed ? 0
                    : err_set(err, SBR_E_DENIED, "changes",
                              "these changes are of a tree that the tenant may not write to; ask "
                              "the operator for a root with `mode: rw`");
+}
+
+int kept_changes_may_change(const struct server *server, const char *tenant, const char *id,
+                            const char *how, sbr_error *err)
+{
+    const struct audit_field fields[] = { { "changes", id }, { "caller", tenant } };
+
+    if (check_roots(server, tenant, id, err) < 0)
+        return err->code;
+    return server->config.audit ? audit_note(how, fields, ARRAY_LEN(fields), err) : 0;
 }
 
 /* Conflicts are a problem with the report in it. */
@@ -215,17 +225,14 @@ static void take_list(const json_t *list, const char *ret[PATHS_MAX + 1])
 
 static int change(struct offload *o, bool undo, sbr_error *err)
 {
-    const struct audit_field fields[] = { { "changes", o->words[0] },
-                                          { "caller", o->tenant.name } };
     const char *paths[PATHS_MAX + 1], *force[PATHS_MAX + 1];
     char *report = NULL;
     int r;
 
     take_list(json_object_get(o->extra, "paths"), paths);
     take_list(json_object_get(o->extra, "force"), force);
-    if (check_roots(o, err) < 0 ||
-        (o->server->config.audit &&
-         audit_note(undo ? "undo" : "apply", fields, ARRAY_LEN(fields), err) < 0))
+    if (kept_changes_may_change(o->server, o->tenant.name, o->words[0], undo ? "undo" : "apply",
+                                err) < 0)
         return err->code;
     r = undo ? sbr_changes_undo(o->words[0], force, &report, err)
              : sbr_changes_apply(o->words[0], paths[0] ? paths : NULL, force, &report, err);

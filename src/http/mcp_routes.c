@@ -29,6 +29,7 @@ struct agent_call {
     struct mcp_peer *peer;       /* the client's, or its own */
     struct mcp_message message;
     bool stateless, bad;
+    uint64_t memory; /* that is reserved */
     enum mcp_code code;
     char *answer;              /* NULL: none yet */
     struct offload *offload;   /* NULL: it is answered at once */
@@ -219,6 +220,8 @@ static void free_call(struct agent_call *call)
 {
     if (!call->client)
         mcp_peer_free(call->peer);
+    if (call->memory)
+        admission_end_session(call->agent->server, call->memory);
     agents_end_call(call->agent, call->client);
     mcp_message_done(&call->message);
     free(call->answer);
@@ -236,31 +239,49 @@ static void call_done(struct offload *o, const sbr_error *err)
         sse_stream_end(call->stream);
     } else {
         o->status = call->answer ? status_of(call) : HTTP_ACCEPTED;
+        o->exact = true; /* a path of the host is here only if the client said it */
+        o->len = call->answer ? strlen(call->answer) : 0;
         o->body = take_ptr(call->answer);
     }
     free_call(call);
 }
 
-/* Counts include the call itself.  False: replied. */
-static bool may_start(struct exchange *x, const struct agent *agent,
-                      const struct mcp_message *message)
+static void refuse_now(struct exchange *x, const struct mcp_message *message, const char *why,
+                       unsigned int wait_s)
 {
-    unsigned int wait_s, running = execution_count(x->server, x->tenant.name);
     char seconds[16];
+
+    x->server->counters.refused++;
+    refuse(x, HTTP_TOO_MANY_REQUESTS, message, MCP_INTERNAL, why);
+    snprintf(seconds, sizeof(seconds), "%u", wait_s);
+    exchange_add_header(x, HTTP_HEADER_RETRY_AFTER, seconds);
+}
+
+/* Counts include the call itself.  False: replied. */
+static bool may_start(struct exchange *x, struct agent_call *call)
+{
+    const struct agent *agent = call->agent;
+    unsigned int wait_s, running = execution_count(x->server, x->tenant.name);
+    uint64_t memory = mcp_server_memory(agent->mcp, &call->message);
+    sbr_error err;
 
     if (agent->calls > AGENT_CALLS_MAX ||
         (x->tenant.concurrency && running > x->tenant.concurrency))
         wait_s = 1;
     else
         wait_s = x->server->ending ? 5 : rate_take(&x->tenant);
-    if (!wait_s)
-        return true;
-    x->server->counters.refused++;
-    refuse(x, HTTP_TOO_MANY_REQUESTS, message, MCP_INTERNAL,
-           "the token allows no more calls now; send this one again after Retry-After");
-    snprintf(seconds, sizeof(seconds), "%u", wait_s);
-    exchange_add_header(x, HTTP_HEADER_RETRY_AFTER, seconds);
-    return false;
+    if (wait_s) {
+        refuse_now(x, &call->message,
+                   "the token allows no more calls now; send this one again after Retry-After",
+                   wait_s);
+        return false;
+    }
+    if (memory && admission_begin_session(x->server, memory, &err) < 0) {
+        refuse_now(x, &call->message, err.message, 1);
+        return false;
+    }
+    call->memory = memory;
+    return true;
 }
 
 /* Takes the call over. */
@@ -270,7 +291,7 @@ static void start(struct exchange *x, struct agent_call *call)
         .work = work, .done = call_done, .left = offload_left, .line = line_came, .extra = call
     };
 
-    if (may_start(x, call->agent, &call->message))
+    if (may_start(x, call))
         offload_start(x, &o);
     else
         free_call(call);

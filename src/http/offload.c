@@ -36,11 +36,12 @@ static void free_offload(struct offload *o)
 static void reply(struct offload *o)
 {
     char *body = o->body;
-    size_t len = o->len || o->exact || !body ? o->len : strlen(body);
+    size_t len;
 
     o->body = NULL;
-    if (!o->type && !o->exact)
+    if (!o->type && !o->exact && !o->len)
         body = roots_hide(&o->server->roots, o->tenant.name, body);
+    len = !body ? 0 : o->len || o->exact ? o->len : strlen(body);
     if (o->r < 0) {
         roots_hide_in(&o->server->roots, o->tenant.name, o->err.message, sizeof(o->err.message));
         problem_reply_error(o->x, &o->err);

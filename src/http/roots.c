@@ -127,10 +127,10 @@ static const struct root *find(const struct resolution *r, const char *word, siz
     return NULL;
 }
 
-/* True when the path can be reached from the root without a link. */
-static bool is_there(const struct root *root, const char *path)
+/* True when the path can be reached from the root without a link.  `kind`: O_DIRECTORY or 0. */
+static bool is_there(const struct root *root, const char *path, unsigned int kind)
 {
-    const struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+    const struct open_how how = { .flags = O_PATH | O_CLOEXEC | kind,
                                   .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
     scoped_fd int top = open(root->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     scoped_fd int fd = top < 0 ? -1 : (int)syscall(SYS_openat2, top, path, &how, sizeof(how));
@@ -160,7 +160,7 @@ static char *path_of(const struct resolution *r, const char *word, size_t len, b
         return refuse(r, HTTP_UNPROCESSABLE_CONTENT,
                       "names a part of a root that is written to; name the whole root");
     below = strndup(word + name + 1, len - name - 1);
-    if (!below || !text_is_safe_relative_path(below, PATH_MAX_SHOWN) || !is_there(root, below))
+    if (!below || !text_is_safe_relative_path(below, PATH_MAX_SHOWN) || !is_there(root, below, 0))
         return refuse(r, HTTP_UNPROCESSABLE_CONTENT,
                       "names nothing in that root, or a link; correct the path");
     return text_format("%s/%s", root->path, below);
@@ -367,6 +367,32 @@ void roots_hide_in(const struct roots *roots, const char *tenant, char *text, si
 {
     for (char *made; (made = replace_one(roots, tenant, text)); free(made))
         snprintf(text, size, "%s", made);
+}
+
+char *roots_admit(const struct roots *roots, const char *tenant, const char *path)
+{
+    for (size_t i = 0; i < roots->n; i++) {
+        const struct root *root = &roots->at[i];
+        const char *below = path + strlen(root->path);
+
+        if (strcmp(root->tenant, tenant) != 0 || !is_within(path, root->path))
+            continue;
+        if (!*below)
+            return strdup(root->path);
+        below++;
+        if (!root->writable && text_is_safe_relative_path(below, PATH_MAX_SHOWN) &&
+            is_there(root, below, O_DIRECTORY))
+            return text_format("%s/%s", root->path, below);
+    }
+    return NULL;
+}
+
+bool roots_has(const struct roots *roots, const char *tenant, bool writable)
+{
+    for (size_t i = 0; i < roots->n; i++)
+        if (!strcmp(roots->at[i].tenant, tenant) && (roots->at[i].writable || !writable))
+            return true;
+    return false;
 }
 
 bool roots_are_writable(const struct roots *roots, const char *tenant, const char *path)

@@ -38,6 +38,12 @@ json_t *roots_resolve(const struct roots *roots, const struct tenant *tenant, co
 char *roots_hide(const struct roots *roots, const char *tenant, char *text);
 /* The same in a sentence. */
 void roots_hide_in(const struct roots *roots, const char *tenant, char *text, size_t size);
+/* A path of the host that a client of the tenant said by itself: the same path, which the caller
+ * frees, if it is a directory in a root of the tenant, or NULL.  Paths elsewhere are not looked at,
+ * so that the reply says nothing of them. */
+char *roots_admit(const struct roots *roots, const char *tenant, const char *path);
+/* Whether the tenant has a root at all, or one that is written to. */
+bool roots_has(const struct roots *roots, const char *tenant, bool writable);
 /* True when the tenant may write to this path of the host. */
 bool roots_are_writable(const struct roots *roots, const char *tenant, const char *path);
 

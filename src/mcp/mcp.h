@@ -20,11 +20,16 @@ struct mcp_peer;
 /* True for a version that has `initialize` and that is spoken here. */
 bool mcp_version_initializes(const char *version);
 
-/* Sessions of tools, for a transport that counts them besides. */
-struct mcp_sessions {
+/* What a transport that others use decides and counts besides.  In a call's thread. */
+struct mcp_host {
     /* A session was made; negative: it is ended again, and *err says why. */
     int (*made)(void *context, const char *id, sbr_error *err);
     void (*ended)(void *context, const char *id);
+    /* The path of a client's root as a project, which is the caller's; NULL: it may be none. */
+    char *(*admit)(void *context, const char *path);
+    /* These changes were left; they are asked to be applied, and *err says why they may not. */
+    void (*kept)(void *context, const char *changes_id);
+    int (*may_apply)(void *context, const char *changes_id, sbr_error *err);
     void *context;
 };
 
@@ -34,17 +39,17 @@ struct mcp_settings {
         *base;        /* limits, network, project, volumes, policy; must outlive the server */
     bool allow_apply; /* apply_changes without asking the person */
     bool no_packages; /* tools install none */
-    bool roots;       /* without a project: the client's first root is the project */
+    bool roots;       /* without a project: a root of the client is the project */
     bool cold;        /* no engine is asked */
     /* For clients that came over a network: */
     const char *token;             /* what gave them their rights, for messages; NULL: none did */
     const struct limits *ceilings; /* the given ones may be asked for, though base has less */
     enum network_mode network;     /* the same: with any host */
     const char *languages;         /* with commas; NULL: all */
-    bool no_sessions, no_project;  /* these tools are not there */
-    const struct mcp_sessions *sessions; /* NULL: they are not counted */
-    sbr_runtime *runtime;                /* NULL: the server has its own */
-    uint64_t kept_bytes;                 /* of results and their files; 0: the default */
+    bool no_sessions, no_project, no_apply; /* these tools are not there */
+    const struct mcp_host *host;            /* NULL: the person's own machine */
+    sbr_runtime *runtime;                   /* NULL: the server has its own */
+    uint64_t kept_bytes;                    /* of results and their files; 0: the default */
 };
 
 int mcp_server_new(const struct mcp_settings *settings, struct mcp_server **ret, sbr_error *err)
@@ -56,6 +61,9 @@ void mcp_server_free(struct mcp_server *server);
  * argument, and what stands behind "Mcp-Param-".  False: there are no more. */
 bool mcp_server_header(const struct mcp_server *server, const char *tool, size_t i,
                        const char **ret_argument, const char **ret_header);
+
+/* Memory that the call of a tool may use besides sessions that live; 0: none, or no such call. */
+uint64_t mcp_server_memory(const struct mcp_server *server, const struct mcp_message *message);
 
 /* Sends one message: JSON without a newline.  `context` is that of the message that is handled.
  * May be called by several threads at once. */

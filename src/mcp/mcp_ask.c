@@ -44,7 +44,7 @@ static bool decide(struct mcp_call *call, const json_t *answer)
 }
 
 /* Under the lock of the peer: waits for the answer to a request of ours. */
-static json_t *await(struct mcp_call *call, const char *id)
+static json_t *await(struct mcp_call *call, const char *id, unsigned int patience_s)
 {
     struct mcp_peer *peer = call->peer;
     struct timespec until;
@@ -52,7 +52,7 @@ static json_t *await(struct mcp_call *call, const char *id)
     int r = 0;
 
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += PATIENCE_S;
+    until.tv_sec += patience_s;
     while (r == 0 && !call->cancelled && !(answer = json_object_get(peer->answers, id)))
         r = pthread_cond_timedwait(&peer->woken, &peer->lock, &until);
     json_incref(answer);
@@ -61,7 +61,8 @@ static json_t *await(struct mcp_call *call, const char *id)
     return answer;
 }
 
-json_t *mcp_ask_client(struct mcp_call *call, const char *method, json_t *params)
+json_t *mcp_ask_client(struct mcp_call *call, const char *method, json_t *params,
+                       unsigned int patience_s)
 {
     struct mcp_peer *peer = call->peer;
     json_t *answer, *number;
@@ -75,7 +76,7 @@ json_t *mcp_ask_client(struct mcp_call *call, const char *method, json_t *params
     mcp_peer_send(peer, call->context, mcp_message_call(number, method, params));
     json_decref(number);
     pthread_mutex_lock(&peer->lock);
-    answer = await(call, id);
+    answer = await(call, id, patience_s);
     pthread_mutex_unlock(&peer->lock);
     return answer;
 }
@@ -211,7 +212,7 @@ static json_t *ask_connected(struct mcp_call *call, json_t *requests)
 
     json_object_foreach(requests, key, request) {
         answer = mcp_ask_client(call, mcp_text(request, "method"),
-                                json_deep_copy(json_object_get(request, "params")));
+                                json_deep_copy(json_object_get(request, "params")), PATIENCE_S);
         json_object_set_new(answers, key, answer ? answer : json_null());
     }
     return answers;
@@ -269,9 +270,12 @@ bool mcp_ask_person(struct mcp_call *call, const char *question)
     bool agreed;
 
     if (!json_object_get(call->era.capabilities, "elicitation")) {
-        mcp_call_fail(call,
-                      "denied: this client cannot ask the person, and the operator did not "
-                      "give --allow-apply; the person can run `sandbox-run apply %s`",
+        bool token = call->peer->server->settings.token != NULL;
+
+        mcp_call_fail(call, "denied: this client cannot ask the person%s %s",
+                      token ? "; the person can send POST /v1/changes/ID/apply with the id"
+                            : ", and the operator did not give --allow-apply; the person can run "
+                              "`sandbox-run apply`",
                       mcp_text(call->arguments, "changes_id"));
         return false;
     }

@@ -13,6 +13,15 @@
 #define CHARS 16000
 #define SUMMARY_SIZE 240
 
+bool mcp_changes_keep(struct mcp_server *server, const char *id)
+{
+    const struct mcp_host *host = server->settings.host;
+
+    if (host)
+        host->kept(host->context, id);
+    return mcp_store_own(&server->store, MCP_CHANGES, id);
+}
+
 static const char *changes_id(struct mcp_call *call)
 {
     const char *id = mcp_text(call->arguments, "changes_id");
@@ -102,6 +111,7 @@ static void apply_now(struct mcp_call *call, const char *id)
 {
     json_t *paths = json_object_get(call->arguments, "paths"), *path;
     const char **list = calloc(json_array_size(paths) + 1, sizeof(*list));
+    const struct mcp_host *host = call->peer->server->settings.host;
     scoped_free char *report = NULL;
     sbr_error err = { 0 };
     size_t i;
@@ -111,7 +121,7 @@ static void apply_now(struct mcp_call *call, const char *id)
             list[i] = json_string_value(path);
     if (!list)
         (void)err_set_oom(&err, "mcp");
-    else
+    else if (!host || host->may_apply(host->context, id, &err) == 0)
         (void)sbr_changes_apply(id, paths ? list : NULL, NULL, &report, &err);
     free(list);
     if (err.code < 0) {

@@ -20,6 +20,9 @@ bool mcp_files_of_session(struct mcp_call *call, const char *id, const char *nam
 char *mcp_uri_make(const char *run, const char *path);
 /* The text without its %XX; the caller frees it.  NULL without memory. */
 char *mcp_uri_decode(const char *text);
+/* A file:// address to the path that it names on this machine, absolute, without "." and ".."; the
+ * caller frees it.  NULL: it is none. */
+char *mcp_uri_file(const char *uri);
 /* Splits such an address; the caller frees both, which are NULL before.  False: it is none. */
 bool mcp_uri_read(const char *uri, char **ret_run, char **ret_path);
 

@@ -49,8 +49,10 @@ struct mcp_peer {
     uint64_t asked;         /* requests of ours */
     json_t *awaited;        /* their ids */
     json_t *answers;        /* that came: results by id; null for an error */
-    char *root;             /* the client's first root; NULL: not asked, or none */
-    int log_level;          /* enum mcp_log_level; MCP_N_LOG_LEVELS: nothing is logged */
+    char *root;             /* of the client, that is the project; NULL: none */
+    bool root_known;        /* it was asked for */
+    unsigned int root_changes;
+    int log_level; /* enum mcp_log_level; MCP_N_LOG_LEVELS: nothing is logged */
 };
 
 /* The era of one message, and what its sender can do. */
@@ -128,8 +130,9 @@ int mcp_peer_log_level(struct mcp_peer *peer, const struct mcp_era *era);
 
 /* mcp_ask.c */
 /* A request to the client, which has a connection; takes `params` over.  Its result, which is the
- * caller's; NULL: none came. */
-json_t *mcp_ask_client(struct mcp_call *call, const char *method, json_t *params);
+ * caller's; NULL: none came in time. */
+json_t *mcp_ask_client(struct mcp_call *call, const char *method, json_t *params,
+                       unsigned int patience_s);
 /* The same for several requests at once, {KEY: {"method", "params"}}, those that the client can
  * answer: their results by key, which are the caller's.  NULL: the call has its result, or a fault;
  * where each message stands alone the client sends the call once more with the answers.  A call
@@ -146,12 +149,16 @@ bool mcp_ask_person(struct mcp_call *call, const char *question);
 /* mcp_roots.c */
 /* False: the call has failed. */
 bool mcp_roots_use(struct mcp_call *call, sbr_request *req);
+/* The client's roots have changed. */
+void mcp_roots_forget(struct mcp_peer *peer);
 
 /* mcp_request.c */
 /* What the operator allows, narrowed by the call's arguments.  NULL: the call has failed. */
 sbr_request *mcp_request_make(struct mcp_call *call, const char *language);
 /* The same without arguments, for a command of ours. */
 sbr_request *mcp_request_plain(struct mcp_call *call);
+/* The memory of a request with these arguments, which nothing has checked yet. */
+uint64_t mcp_request_memory(const struct mcp_settings *settings, const json_t *arguments);
 /* The time limit that the arguments ask for, if any.  False: it is too long; the call failed. */
 bool mcp_request_timeout(struct mcp_call *call, uint64_t *ret_ms);
 
@@ -159,6 +166,10 @@ bool mcp_request_timeout(struct mcp_call *call, uint64_t *ret_ms);
  * `sandbox-run mcp` with --OPTION VALUE". */
 void mcp_request_refuse(struct mcp_call *call, const char *why, const char *option,
                         const char *value);
+
+/* mcp_changes.c */
+/* A run or a session left these changes.  False: there is no room for their id. */
+bool mcp_changes_keep(struct mcp_server *server, const char *id);
 
 /* mcp_server.c */
 sbr_runtime *mcp_server_runtime(struct mcp_server *server, sbr_error *err);

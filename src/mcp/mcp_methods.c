@@ -121,26 +121,30 @@ static json_t *do_tools_list(struct mcp_peer *peer, const struct mcp_message *me
                                                  : json_pack("{s:O}", "tools", peer->server->tools);
 }
 
+/* Which calls have a sandbox of their own. */
+enum uses { NO_SANDBOX, SANDBOX, SANDBOX_OF_PROJECT };
+
 /* clang-format off */
 static const struct {
     const char *name;
     mcp_tool_fn *run;
+    enum uses uses;
 } tools[] = {
-    { "run_code",         mcp_run_code         },
-    { "run_command",      mcp_run_command      },
-    { "create_session",   mcp_create_session   },
-    { "run_cell",         mcp_run_cell         },
-    { "list_sessions",    mcp_list_sessions    },
-    { "close_session",    mcp_close_session    },
-    { "rollback_session", mcp_rollback_session },
-    { "read_file",        mcp_read_file        },
-    { "write_file",       mcp_write_file       },
-    { "list_files",       mcp_list_files       },
-    { "search_files",     mcp_search_files     },
-    { "show_changes",     mcp_show_changes     },
-    { "apply_changes",    mcp_apply_changes    },
-    { "list_languages",   mcp_list_languages   },
-    { "explain_denial",   mcp_explain_denial   },
+    { "run_code",         mcp_run_code,         SANDBOX            },
+    { "run_command",      mcp_run_command,      SANDBOX            },
+    { "create_session",   mcp_create_session,   SANDBOX            },
+    { "run_cell",         mcp_run_cell,         NO_SANDBOX         },
+    { "list_sessions",    mcp_list_sessions,    NO_SANDBOX         },
+    { "close_session",    mcp_close_session,    NO_SANDBOX         },
+    { "rollback_session", mcp_rollback_session, NO_SANDBOX         },
+    { "read_file",        mcp_read_file,        SANDBOX_OF_PROJECT },
+    { "write_file",       mcp_write_file,       NO_SANDBOX         },
+    { "list_files",       mcp_list_files,       SANDBOX_OF_PROJECT },
+    { "search_files",     mcp_search_files,     SANDBOX            },
+    { "show_changes",     mcp_show_changes,     NO_SANDBOX         },
+    { "apply_changes",    mcp_apply_changes,    NO_SANDBOX         },
+    { "list_languages",   mcp_list_languages,   NO_SANDBOX         },
+    { "explain_denial",   mcp_explain_denial,   NO_SANDBOX         },
 };
 /* clang-format on */
 
@@ -150,6 +154,22 @@ static mcp_tool_fn *find_tool(const struct mcp_server *server, const char *name)
         if (!strcmp(tools[i].name, name))
             return tools[i].run;
     return mcp_examples_tool(server, name);
+}
+
+uint64_t mcp_server_memory(const struct mcp_server *server, const struct mcp_message *message)
+{
+    const char *name = mcp_text(message->params, "name");
+    const json_t *arguments = json_object_get(message->params, "arguments");
+    bool elsewhere =
+        json_object_get(arguments, "session_id") || json_object_get(arguments, "run_id");
+
+    if (!mcp_peer_may_wait(message))
+        return 0;
+    for (size_t i = 0; name && i < ARRAY_LEN(tools); i++)
+        if (!strcmp(tools[i].name, name) && tools[i].uses != NO_SANDBOX &&
+            (tools[i].uses == SANDBOX || !elsewhere))
+            return mcp_request_memory(&server->settings, arguments);
+    return 0;
 }
 
 static void enlist(struct mcp_call *call)
@@ -430,6 +450,8 @@ enum mcp_code mcp_peer_handle(struct mcp_peer *peer, struct mcp_message *message
     case MCP_NOTIFICATION:
         if (!strcmp(message->method, "notifications/cancelled"))
             cancel(peer, message->params);
+        else if (!strcmp(message->method, "notifications/roots/list_changed"))
+            mcp_roots_forget(peer);
         break;
     case MCP_RESPONSE:
         take_answer(peer, message);

@@ -11,6 +11,7 @@
 #include "mcp/mcp_files.h"
 #include "mcp/mcp_internal.h"
 #include "mcp/mcp_shape.h"
+#include "model/denial.h"
 
 #define CHARS 16000
 #define TEXT_MAX ((size_t)64 << 20)
@@ -167,6 +168,7 @@ static void put_diagnosis(struct report *report, struct buf *text)
 static void put_denials(struct report *report, struct buf *text)
 {
     json_t *denials = json_object_get(report->result, "denials"), *one;
+    json_t *dropped = json_object_get(report->result, "denials_dropped");
     size_t i;
 
     json_object_set(report->structured, "denials", denials);
@@ -178,6 +180,14 @@ static void put_denials(struct report *report, struct buf *text)
         if (remedy)
             (void)buf_printf(text, "; the operator could allow it with %s", remedy);
     }
+    if (!dropped)
+        return;
+    json_object_set(report->structured, "denials_dropped", dropped);
+    (void)
+        buf_printf(text,
+                   "\nrefused: %lld more that are not listed: a run or session keeps %d different "
+                   "ones",
+                   (long long)json_integer_value(dropped), DENIALS_MAX);
 }
 
 static const char *const copied[] = { "outcome",     "success", "exit_code", "signal",

@@ -34,6 +34,16 @@ static uint64_t most(const struct mcp_settings *settings, enum sbr_limit which)
     return base->limits.value[which];
 }
 
+uint64_t mcp_request_memory(const struct mcp_settings *settings, const json_t *arguments)
+{
+    json_int_t asked = json_integer_value(json_object_get(arguments, "memory_mb"));
+    uint64_t allowed = most(settings, SBR_MEMORY_BYTES);
+
+    if (asked <= 0)
+        return settings->base->limits.value[SBR_MEMORY_BYTES];
+    return (uint64_t)asked < allowed / MIB ? (uint64_t)asked * MIB : allowed;
+}
+
 /* False: the call has failed. */
 static bool may_have(struct mcp_call *call, enum sbr_limit which, const char *argument,
                      uint64_t value)

@@ -103,7 +103,7 @@ static void run_and_report(struct mcp_call *call, sbr_request *req)
     if (result) {
         mcp_store_add(store, result, dir);
         if (changes)
-            (void)mcp_store_own(store, MCP_CHANGES, changes);
+            (void)mcp_changes_keep(call->peer->server, changes);
         mcp_report(call, result);
     }
     json_decref(result);

@@ -46,17 +46,17 @@ json_t *mcp_session_ask(struct mcp_call *call, const char *id, const json_t *req
 
 static bool note_made(struct mcp_call *call, const char *id, sbr_error *err)
 {
-    const struct mcp_sessions *sessions = call->peer->server->settings.sessions;
+    const struct mcp_host *host = call->peer->server->settings.host;
 
-    return !sessions || sessions->made(sessions->context, id, err) == 0;
+    return !host || host->made(host->context, id, err) == 0;
 }
 
 static void note_ended(struct mcp_server *server, const char *id)
 {
-    const struct mcp_sessions *sessions = server->settings.sessions;
+    const struct mcp_host *host = server->settings.host;
 
-    if (sessions)
-        sessions->ended(sessions->context, id);
+    if (host)
+        host->ended(host->context, id);
 }
 
 void mcp_create_session(struct mcp_call *call)
@@ -130,6 +130,8 @@ static int execute(struct mcp_call *call, const char *id, uint64_t timeout_ms, c
 
     if (sbr_session_open(id, &session, err) < 0)
         return err->code;
+    sbr_session_set_width(session, (unsigned int)json_integer_value(
+                                       json_object_get(call->arguments, "width")));
     r = mcp_call_watch_session(call, session)
             ? sbr_session_exec(session, json_string_value(code), json_string_length(code),
                                timeout_ms, on_line, call, ret, err)
@@ -206,7 +208,7 @@ void mcp_close_session(struct mcp_call *call)
     answer = json_loads(text, 0, NULL);
     changes = mcp_text(answer, "changes_id");
     structured = json_pack("{s:b}", "closed", 1);
-    if (changes && mcp_store_own(store_of(call), MCP_CHANGES, changes))
+    if (changes && mcp_changes_keep(call->peer->server, changes))
         json_object_set_new(structured, "changes_id", json_string(changes));
     json_decref(answer);
     mcp_call_return(call, structured);

@@ -27,6 +27,8 @@ static const char *const of_sessions[] = { "create_session", "run_cell",   "list
                                            "close_session",  "write_file", "rollback_session" };
 static const char *const of_projects[] = { "show_changes", "apply_changes" };
 
+static const char *const of_applying[] = { "apply_changes" };
+
 static void leave_out(json_t *tools, const char *const *names, size_t n)
 {
     for (size_t i = json_array_size(tools); i-- > 0;)
@@ -58,6 +60,8 @@ json_t *mcp_tools_load(const struct mcp_settings *settings, sbr_error *err)
         leave_out(list, of_sessions, ARRAY_LEN(of_sessions));
     if (settings->no_project)
         leave_out(list, of_projects, ARRAY_LEN(of_projects));
+    if (settings->no_apply)
+        leave_out(list, of_applying, ARRAY_LEN(of_applying));
     json_incref(list);
     json_decref(all);
     return list;

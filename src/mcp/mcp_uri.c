@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/scope.h"
 #include "base/text.h"
@@ -46,6 +47,39 @@ char *mcp_uri_decode(const char *text)
     if (path)
         path[at] = '\0';
     return path;
+}
+
+/* True when every part of the path is a name. */
+static bool has_names_only(const char *path)
+{
+    for (const char *part = path; *part; part += strcspn(part, "/")) {
+        size_t len = strcspn(++part, "/");
+
+        if (!len || (len <= 2 && !strncmp(part, "..", len)))
+            return false;
+    }
+    return true;
+}
+
+char *mcp_uri_file(const char *uri)
+{
+    scoped_free char *path = NULL;
+    size_t len;
+
+    if (strncasecmp(uri, "file://", 7) != 0)
+        return NULL;
+    uri += strncasecmp(uri + 7, "localhost/", 10) ? 7 : 16;
+    if (*uri != '/')
+        return NULL;
+    for (const char *c = uri; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == '?' || *c == '#' ||
+            (*c == '%' && (digit(c[1]) < 0 || digit(c[2]) < 0 || !strncmp(c + 1, "00", 2))))
+            return NULL;
+    path = mcp_uri_decode(uri);
+    len = path ? strlen(path) : 0;
+    if (len > 1 && path[len - 1] == '/')
+        path[len - 1] = '\0';
+    return path && len > 1 && has_names_only(path) ? take_ptr(path) : NULL;
 }
 
 bool mcp_uri_read(const char *uri, char **ret_run, char **ret_path)

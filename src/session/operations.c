@@ -77,8 +77,8 @@ static bool read_number(struct session *s, struct connection *c, const json_t *l
 
 static void op_exec(struct session *s, struct connection *c, const json_t *line)
 {
-    const json_int_t longest = (json_int_t)limit_defs[SBR_WALL_MS].max;
-    const struct number_field timeout = { "timeout_ms", 1, longest }, width = { "width", 20, 1000 };
+    const struct number_field timeout = { "timeout_ms", 1, limit_defs[SBR_WALL_MS].max };
+    const struct number_field width = { "width", SBR_WIDTH_LEAST, SBR_WIDTH_MOST };
     const json_t *code = json_object_get(line, "code");
     struct cell_request request = { .timeout_ms = s->limits.value[SBR_WALL_MS],
                                     .stream = json_is_true(json_object_get(line, "stream")),

@@ -1,6 +1,7 @@
 """The dialect of E2B with its own clients: all see the same; and what a tenant cannot do with it."""
 import json
 import os
+import pathlib
 import subprocess
 
 import pytest
@@ -18,6 +19,9 @@ EXPECTED = {
     "files": ["/home/user/dir/a.txt", "héllo", False, [["a.txt", "file", 6]], True, "b.txt"],
     "shared": "'héllo'", "command": ["box more\n/work\n", "bad\n", 0], "exit": "CommandExit", "cat": "typed\n", "list": True,
     "slow": "Timeout", "pty": True, "again": "6", "listed": [[True, {"of": "test"}]], "info": "running",
+    "watched": ["chmod b.txt", "create d.txt", "create deep", "create deep/er", "create deep/er/c.txt", "create last",
+                "remove d.txt", "rename b.txt", "write deep/er/c.txt"],
+    "unwatched": "FileNotFound", "paused": [True, False, "paused", False], "resumed": ["6", "running"],
     "ended": [True, False, False],
 }
 CREATE = {"templateID": "code-interpreter-v1", "timeout": 60}
@@ -117,9 +121,89 @@ def test_a_hostile_sandbox_harms_itself_alone(http):
         assert http.ask("POST", "/v2/sandboxes", body, tcp=True, X_API_Key=key, Content_Type="application/json").status == 400
         assert http.ask("POST", "/execute", body, Content_Type="application/json", **second).status in (400, 500)
         assert http.ask("POST", "/process.Process/Start", body, Content_Type="application/connect+json", **second).status == 200
-    for more in ({"mcp": {"a": {}}}, {"volumeMounts": [{"name": "x", "path": "/x"}]}, {"autoPause": True}):
+    for more in ({"mcp": {"a": {}}}, {"volumeMounts": [{"name": "x", "path": "/x"}]},
+                 {"autoPause": True, "autoPauseMemory": False}):
         assert create(http, key, **more)[0] == 400
-    assert http.ask("POST", f"/sandboxes/{boxes[1]}/pause", {}, tcp=True, X_API_Key=key).status == 501
-    assert http.ask("POST", "/filesystem.Filesystem/WatchDir", {}, **second).status == 501
+    assert http.ask("POST", f"/sandboxes/{boxes[1]}/snapshots", {}, tcp=True, X_API_Key=key).status == 501
+    assert http.ask("POST", "/filesystem.Filesystem/StreamInput", {}, **second).status == 501
     http.ask("DELETE", f"/sandboxes/{boxes[1]}", tcp=True, X_API_Key=key)
+    assert gateway.children_are_gone(http)
+
+
+def switches(http):
+    """How often each thread of a sandbox gave its processor up: none does that while it stands still."""
+    seen = {}
+    for pid in engine.descendants(http.process.pid):
+        for status in pathlib.Path(f"/proc/{pid}/task").glob("*/status"):
+            lines = dict(line.split(":\t", 1) for line in status.read_text().splitlines())
+            if lines["Name"].startswith(("python", "session", "bash")):
+                seen[status.parent.name] = lines["voluntary_ctxt_switches"]
+    return seen
+
+
+def test_a_paused_sandbox_stands_still_and_goes_on(http):
+    key = http.token("pauses")
+    api = {"tcp": True, "X_API_Key": key}
+    box = create(http, key)[1]["sandboxID"]
+    inside = {"tcp": True, "X_Access_Token": key, "E2b_Sandbox_Id": box}
+    ticks = "import threading, time\nn = 0\ndef tick():\n  global n\n  while True:\n    n += 1\n    time.sleep(0.001)\n" \
+            "threading.Thread(target=tick, daemon=True).start()"
+    assert http.ask("POST", "/execute", {"code": ticks}, **inside).status == 200
+    pause, resume = f"/sandboxes/{box}/pause", f"/sandboxes/{box}/resume"
+    assert http.ask("POST", resume, {}, **api).status == 409 and http.ask("POST", pause, {"memory": False}, **api).status == 400
+    assert http.ask("POST", pause, {}, tcp=True, X_API_Key=http.token("other")).status == 404
+    assert http.ask("POST", pause, {}, **api).status == 204 and http.ask("POST", pause, {}, **api).status == 409
+    states = {word: [row["state"] for row in http.ask("GET", f"/v2/sandboxes{word}", **api).json()]
+              for word in ("", "?state=running", "?state=paused")}
+    assert states == {"": ["paused"], "?state=running": [], "?state=paused": ["paused"]}
+    for method, path in (("POST", "/execute"), ("GET", "/files?path=x"), ("GET", "/health")):
+        reply = http.ask(method, path, **({"body": {"code": "1"}} if method == "POST" else {}), **inside)
+        assert reply.status == 502 and reply.json()["message"] == "the sandbox is paused"
+
+    def stands_still():
+        before = switches(http)
+        return before and [http.ask("GET", "/health", **inside).status for _ in range(20)] and switches(http) == before
+
+    assert engine.within(10, stands_still)
+    assert http.ask("POST", resume, {"timeout": 60}, **api).status == 201
+    assert http.ask("POST", "/execute", {"code": "print(n > 0)"}, **inside).body.count(b"True") == 1
+    http.ask("POST", pause, {}, **api)
+    assert http.ask("DELETE", f"/sandboxes/{box}", **api).status == 204  # also while it stands still
+    assert gateway.children_are_gone(http)
+
+
+def test_a_sandbox_pauses_when_its_time_is_over_and_goes_on_when_it_is_called(http):
+    key = http.token("sleepy")
+    box = create(http, key, timeout=1, autoPause=True, autoResume={"enabled": True})[1]["sandboxID"]
+    inside = {"tcp": True, "X_Access_Token": key, "E2b_Sandbox_Id": box}
+    where = f"/sandboxes/{box}"
+    assert engine.within(20, lambda: http.ask("GET", where, tcp=True, X_API_Key=key).json()["state"] == "paused")
+    assert http.ask("GET", "/health", **inside).status == 204
+    assert http.ask("GET", where, tcp=True, X_API_Key=key).json()["state"] == "running"
+    http.ask("DELETE", where, tcp=True, X_API_Key=key)
+    assert gateway.children_are_gone(http)
+
+
+def test_watchers_are_bounded_and_of_their_sandbox(http):
+    key = http.token("watches")
+    box = create(http, key)[1]["sandboxID"]
+    inside = {"tcp": True, "X_Access_Token": key, "E2b_Sandbox_Id": box}
+
+    def ask(method, **body):
+        return http.ask("POST", f"/filesystem.Filesystem/{method}", body, **inside)
+
+    ids = [ask("CreateWatcher", path="/tmp").json()["watcherId"] for _ in range(256)]
+    assert len(set(ids)) == 256 and ask("CreateWatcher", path="/tmp").status == 400
+    assert ask("RemoveWatcher", watcherId=ids[0]).status == 200
+    for method in ("GetWatcherEvents", "RemoveWatcher"):
+        assert ask(method, watcherId=ids[0]).status == 404 and ask(method, watcherId=[]).status in (404, 500)
+    http.ask("POST", "/files?path=/tmp/file", b"x", Content_Type="application/octet-stream", **inside)
+
+    def both():  # two watchers of one directory see the same
+        return [[(event["name"], event["type"]) for event in ask("GetWatcherEvents", watcherId=one).json().get("events", [])]
+                for one in ids[1:3]]
+
+    assert both()[0][0] == ("file", "EVENT_TYPE_CREATE") and both() == [[], []]
+    assert ask("CreateWatcher", path="/tmp/file").status == 400 and ask("CreateWatcher", path="/none").status == 404
+    http.ask("DELETE", f"/sandboxes/{box}", tcp=True, X_API_Key=key)
     assert gateway.children_are_gone(http)

@@ -37,11 +37,15 @@ def test_cells_keep_their_variables(http, session):
     assert [event["type"] for event in events] == ["start", "stdout", "end"] and events[-1]["result"]["cell"] == 3
     other = http.ask("POST", session + "/cells", {"code": "y=2; echo $y", "language": "bash"}, token=http.secret).json()
     assert (other["stdout"], other["language"]["name"], other["cell"]) == ("2\n", "bash", 4)
+    wide = [http.ask("POST", session + "/cells", {"code": "list(range(30))", "width": width}, token=http.secret)
+            for width in (40, 19, 1001, "40", -1)]
+    assert [reply.status for reply in wide] == [200, 422, 422, 422, 422] and "`width`" in wide[1].json()["detail"]
+    assert max(map(len, wide[0].json()["display"][0]["text/plain"].split("\n"))) <= 40
     none = http.ask("POST", session + "/cells", {"code": "1", "language": "nothing"}, token=http.secret)
     assert none.status in (404, 422), none.body
     assert http.ask("GET", session + "/vars", token=http.secret).json()["data"]["vars"][0]["name"] == "x"
     rows = http.ask("GET", "/v1/sessions", token=http.secret).json()["sessions"]
-    assert [row["id"] for row in rows] == [session.rsplit("/", 1)[1]] and rows[0]["cells"] == 4
+    assert [row["id"] for row in rows] == [session.rsplit("/", 1)[1]] and rows[0]["cells"] == 5
 
 
 def test_files_of_a_session(http, session):

@@ -196,8 +196,10 @@ def test_a_run_leaves_files_and_output_that_can_be_read_later(client):
 def test_a_session_keeps_variables_and_files(client):
     session = client.data("create_session", language="python")["session_id"]
     assert client.data("run_cell", session_id=session, code="x = 1\nx + 1")["display"] == ["2"]
+    assert "\n" in client.data("run_cell", session_id=session, code="list(range(30))", width=40)["display"][0]
+    assert "width" in client.refusal("run_cell", session_id=session, code="1", width=10)
     client.data("run_cell", session_id=session, code="x = 5", checkpoint=True)
-    client.data("rollback_session", session_id=session, cell=2)
+    client.data("rollback_session", session_id=session, cell=3)
     assert client.data("run_cell", session_id=session, code="x")["display"] == ["1"]
     client.data("write_file", session_id=session, path="d/a.txt", content="one\ntwo\n")
     assert client.data("run_cell", session_id=session, code="print(open('d/a.txt').read())")["stdout"] == "one\ntwo\n\n"
@@ -321,6 +323,16 @@ def test_a_refusal_is_explained(client):
     denial, = client.data("explain_denial")["denials"]
     assert denial["target"] == "example.com" and "operator" in denial["why"]
     assert "--allow-host example.com" in denial["what_to_do"]
+
+
+def test_refusals_beyond_those_that_a_session_keeps_are_counted(any_caller):
+    look = "import socket\nfor n in range({}, {}):\n  try: socket.getaddrinfo(f'h{{n}}.example.com', 80)\n  except OSError: pass"
+    with served("--allow-host", "example.org", caller=any_caller) as client:
+        session = client.data("create_session", language="python")["session_id"]
+        cells = [client.tool("run_cell", session_id=session, code=look.format(*hosts)) for hosts in ((0, 64), (64, 65), (0, 1))]
+        seen = [(len(cell["structuredContent"]["denials"]), "denials_dropped" in cell["structuredContent"]) for cell in cells]
+        assert seen == [(64, False), (0, True), (1, False)]
+        assert "more that are not listed: a run or session keeps 64" in cells[1]["content"][0]["text"]
 
 
 def test_settings_for_clients_have_the_options_that_were_given(any_caller):

@@ -131,13 +131,14 @@ with Session("python", memory="128m", **HERE) as s:
     s.write_file("d/in.txt", b"\\xff")
     streamed = [event.type for event in s.stream("print(open('d/in.txt', 'rb').read())")]
     failed = s.run("1 / 0")
+    assert all(len(line) <= 40 for line in s.run("list(range(30))", width=40).display[0]["text/plain"].split("\\n"))
     said = [shown.display, shown._repr_mimebundle_(), shown.cell, list(s.read_file("d/in.txt")),
             [f["path"] for f in s.files()], streamed, failed.diagnosis["type"], s.status()["cells"],
             len(Sandbox(**HERE).sessions())]
 print(json.dumps(said + [len(Sandbox(**HERE).sessions())]))
 """)
     assert given == [[{"text/plain": "42"}], {"text/plain": "42"}, 2, [255], ["d/in.txt"], ["start", "stdout", "end"],
-                     "ZeroDivisionError", 4, 1, 0]
+                     "ZeroDivisionError", 5, 1, 0]
 
 
 def test_calls_can_be_awaited_and_cancelled(play):

@@ -149,10 +149,11 @@ for await (const event of session.stream("print(open('d/in', 'rb').read())")) ty
 const read = [...(await session.readFile("d/in"))];
 const files = (await session.files()).map((file) => file.path);
 const alive = (await box.sessions()).length;
+const fits = (await session.run("list(range(30))", { width: 40 })).display[0]["text/plain"].includes("\\n");
 await session.close();
-print([shown.display, read, files, types, alive, (await box.sessions()).length]);
+print([fits, shown.display, read, files, types, alive, (await box.sessions()).length]);
 """)
-    assert given == [[{"text/plain": "42"}], [255], ["d/in"], ["start", "stdout", "end"], 1, 0]
+    assert given == [True, [{"text/plain": "42"}], [255], ["d/in"], ["start", "stdout", "end"], 1, 0]
 
 
 @pytest.mark.parametrize("play", ["local"], indirect=True)

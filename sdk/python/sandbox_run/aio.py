@@ -97,8 +97,8 @@ class AsyncSession:
         return self
 
     async def run(self, code: str, *, timeout: Optional[Union[str, float]] = None,
-                  language: Optional[str] = None) -> Result:
-        return await in_thread(self.session.run, code, call=Call(), timeout=timeout, language=language)
+                  language: Optional[str] = None, width: Optional[int] = None) -> Result:
+        return await in_thread(self.session.run, code, call=Call(), timeout=timeout, language=language, width=width)
 
     def stream(self, code: str, **how: Any) -> AsyncIterator[Event]:
         call = Call()

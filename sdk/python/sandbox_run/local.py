@@ -128,7 +128,7 @@ class Local:
 
     def _cell(self, name: str, cell: Mapping[str, Any]) -> List[str]:
         words = ["session", "exec", name, "-"]
-        for key, option in (("language", "--lang"), ("timeout", "--timeout")):
+        for key, option in (("language", "--lang"), ("timeout", "--timeout"), ("width", "--width")):
             if cell.get(key) is not None:
                 words += [option, str(cell[key])]
         return words

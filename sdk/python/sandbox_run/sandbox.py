@@ -188,13 +188,13 @@ class Session:
             await self._awaited.close()
 
     def run(self, code: str, *, timeout: Optional[Union[str, float]] = None, language: Optional[str] = None,
-            call: Optional[Call] = None) -> Result:
-        """Runs one cell."""
-        return checked(self.transport.cell(self._id, cell_of(code, timeout, language), call or Call()))
+            width: Optional[int] = None, call: Optional[Call] = None) -> Result:
+        """Runs one cell; tables and long values fit into `width` columns."""
+        return checked(self.transport.cell(self._id, cell_of(code, timeout, language, width), call or Call()))
 
     def stream(self, code: str, *, timeout: Optional[Union[str, float]] = None, language: Optional[str] = None,
-               call: Optional[Call] = None) -> Iterator[Event]:
-        return events_of(self.transport.cell_stream(self._id, cell_of(code, timeout, language), call or Call()))
+               width: Optional[int] = None, call: Optional[Call] = None) -> Iterator[Event]:
+        return events_of(self.transport.cell_stream(self._id, cell_of(code, timeout, language, width), call or Call()))
 
     def interrupt(self) -> Dict[str, Any]:
         return self.transport.session_do(self._id, "interrupt", {})
@@ -229,5 +229,6 @@ class Session:
             self._owned = False
 
 
-def cell_of(code: str, timeout: Optional[Union[str, float]], language: Optional[str]) -> Dict[str, Any]:
-    return {"code": code, "timeout": timeout, "language": language}
+def cell_of(code: str, timeout: Optional[Union[str, float]], language: Optional[str],
+            width: Optional[int]) -> Dict[str, Any]:
+    return {"code": code, "timeout": timeout, "language": language, "width": width}

@@ -556,6 +556,8 @@ export interface Schemas {
     /** Another language than the session's: a kernel of its own in the same sandbox. */
     language?: string;
     timeout_ms?: number;
+    /** Tables and long values of the cell fit into so many columns. */
+    width?: number;
     [field: string]: unknown;
   };
   cell_result: {

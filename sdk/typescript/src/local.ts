@@ -135,7 +135,8 @@ export class Local implements Transport {
 
   #cellWords(id: string, cell: CellRequest): string[] {
     return ["session", "exec", id, "-", ...(cell.language ? ["--lang", cell.language] : []),
-      ...(cell.timeout === undefined ? [] : ["--timeout", String(cell.timeout)])];
+      ...(cell.timeout === undefined ? [] : ["--timeout", String(cell.timeout)]),
+      ...(cell.width === undefined ? [] : ["--width", String(cell.width)])];
   }
 
   async cell(id: string, cell: CellRequest, options: CallOptions): Promise<RunResult> {

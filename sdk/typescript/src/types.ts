@@ -80,6 +80,8 @@ export interface CellRequest {
   code: string;
   language?: string;
   timeout?: string | number;
+  /** Tables and long values fit into so many columns. */
+  width?: number;
 }
 
 export type SessionInfo = Schemas["session"];

@@ -69,5 +69,17 @@ seen["again"] = again.run_code("x").text
 pages = Sandbox.list(query=__import__("e2b").SandboxQuery(metadata={"of": "test"}))
 seen["listed"] = [[row.sandbox_id == sandbox.sandbox_id, row.metadata] for row in pages.next_items()]
 seen["info"] = sandbox.get_info().state.value
+watch = sandbox.files.watch_dir("new", recursive=True)
+sandbox.commands.run("mkdir -p new/deep/er")
+sandbox.commands.run("cd new; echo x > deep/er/c.txt; chmod 600 b.txt; mv b.txt d.txt; rm d.txt; mkdir last")
+changes = []
+while not any(event.name == "last" for event in changes):
+    changes += watch.get_new_events()
+watch.stop()
+seen["watched"] = sorted({f"{event.type.value} {event.name}" for event in changes})
+seen["unwatched"] = failure(lambda: sandbox.files.watch_dir("none"))
+seen["paused"] = [sandbox.pause(), sandbox.pause(), sandbox.get_info().state.value, sandbox.is_running()]
+resumed = Sandbox.connect(sandbox.sandbox_id, timeout=60)
+seen["resumed"] = [resumed.run_code("x").text, resumed.get_info().state.value]
 seen["ended"] = [sandbox.kill(), sandbox.is_running(), Sandbox.kill(sandbox.sandbox_id)]
 print(json.dumps(seen))
