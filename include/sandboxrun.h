@@ -422,6 +422,63 @@ typedef struct sbr_golden {
 int sbr_golden_run(sbr_runtime *rt, const sbr_request *base, const sbr_golden *how, char **ret,
                    sbr_error *err);
 
+/* How code is verified (docs/verify.md).  The caller sets struct_size. */
+typedef struct sbr_verify {
+    size_t struct_size;
+    const char *const
+        *files; /* which are checked, NULL-terminated: paths of files of the request or
+                               * of its project; NULL: all that the request has; none: the project
+                               * as a whole */
+    const char *const *calls; /* lines that have to be true, as "f(2, 3) == 5"; NULL: none */
+    const char *const *skip;  /* checks that are left out: "syntax", "types", ...; NULL: none */
+    unsigned int jobs;        /* golden cases at a time; 0: as many as there are processors */
+    int stop_fd;              /* readable: no more checks are made; 0: none */
+    int installs_nothing;     /* not 0: a checker that the machine lacks is not installed */
+} sbr_verify;
+/* Checks code in sandboxes: syntax, types, lint, tests, golden cases, examples and calls, as far as
+ * there are any.  The request has the code, or files, or a project (sbr_request_set_project), and
+ * what the checks share; nothing that they change is kept.  *ret becomes JSON with the verdict and
+ * each check; the caller frees it.  SBR_E_BUSY: it was stopped. */
+int sbr_verify_run(sbr_runtime *rt, const sbr_request *base, const sbr_verify *how, char **ret,
+                   sbr_error *err);
+
+/* What a program reads from stdin, and what messages call it. */
+typedef struct sbr_input {
+    const char *name;
+    const void *data;
+    size_t len;
+} sbr_input;
+
+/* How two programs are compared.  The caller sets struct_size. */
+typedef struct sbr_compare {
+    size_t struct_size;
+    const sbr_input *inputs; /* of both programs */
+    size_t n_inputs;         /* 0: each reads the stdin of its request */
+    unsigned int repeat;     /* rounds that are measured, up to 100000; 0: 10 */
+    unsigned int warm_up;    /* rounds before, which do not count */
+    const char *checker;     /* of outputs: "exact", "tokens" or "floats"; NULL: exact */
+    const char *tolerance;   /* of floats; NULL: "1e-6" */
+    int stop_fd;             /* readable: the comparison ends; 0: none */
+} sbr_compare;
+/* Runs two programs in turns with the same inputs.  *ret becomes JSON: whether the outputs are the
+ * same, times and memory of both, and a verdict in words; the caller frees it.  SBR_E_INVALID: a
+ * program cannot be compiled; SBR_E_BUSY: it was stopped. */
+int sbr_compare_run(sbr_runtime *rt, const sbr_request *a, const sbr_request *b,
+                    const sbr_compare *how, char **ret, sbr_error *err);
+
+/* How a program is measured.  The caller sets struct_size. */
+typedef struct sbr_profile {
+    size_t struct_size;
+    unsigned int repeat;  /* runs that are measured, up to 100000; 0: 10 */
+    unsigned int warm_up; /* runs before, which do not count */
+    int stop_fd;          /* readable: it ends; 0: none */
+} sbr_profile;
+/* Runs a program again and again.  *ret becomes JSON: times and memory of the runs, and what the
+ * last one used over time; the caller frees it.  SBR_E_INVALID: the program cannot be compiled;
+ * SBR_E_BUSY: it was stopped. */
+int sbr_profile_run(sbr_runtime *rt, const sbr_request *req, const sbr_profile *how, char **ret,
+                    sbr_error *err);
+
 const sbr_report *sbr_result_report(const sbr_result *r);
 char *sbr_result_to_json(const sbr_result *r); /* the caller frees it; NULL without memory */
 /* The id of the stored changes; NULL: none are stored.  Borrowed from the result. */

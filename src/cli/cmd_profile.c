@@ -14,9 +14,8 @@
 #include "cli/profile_functions.h"
 #include "cli/source.h"
 #include "lib/runner.h"
-#include "work/series.h"
+#include "work/profile.h"
 
-#define SAMPLE_MS 10
 #define PLAIN_COLUMNS 60
 
 struct profile_options {
@@ -42,18 +41,17 @@ static const struct option own_options[] = {
 };
 /* clang-format on */
 
-struct profile {
-    const struct options *o;
+struct profile_call {
+    struct options *o;
     const struct profile_options *own;
     sbr_runtime *rt;
     struct measured program;
-    unsigned int repeat, warm_up, good;
-    struct series series;       /* of the last run */
+    unsigned int repeat, warm_up;
+    struct profile profile;
     struct functions functions; /* of a run more */
-    sbr_error failure;          /* inside an event */
 };
 
-static int open_profile(struct profile *p, sbr_error *err)
+static int open_profile(struct profile_call *p, sbr_error *err)
 {
     const struct options *o = p->o;
     scoped_free char *input = NULL;
@@ -62,7 +60,7 @@ static int open_profile(struct profile *p, sbr_error *err)
     if (o->n_positional != 1)
         return err_set(err, SBR_E_INVALID, "options",
                        "name one program, as in `sandbox-run profile job.py -- ARG...`");
-    if (measured_count("repeat", p->own->repeat, MEASURED_RUNS, &p->repeat, err) < 0 ||
+    if (measured_count("repeat", p->own->repeat, MEASURE_RUNS, &p->repeat, err) < 0 ||
         measured_count("warm-up", p->own->warm_up, 1, &p->warm_up, err) < 0 ||
         measured_open(o, &o->positional[0], &p->program, err) < 0)
         return err->code;
@@ -72,56 +70,16 @@ static int open_profile(struct profile *p, sbr_error *err)
     return runner_open(RUNNER_LONG, o->cold, &p->rt, err);
 }
 
-static void take_event(void *context, const sbr_event *event)
+static int run_all(struct profile_call *p, sbr_error *err)
 {
-    struct profile *p = context;
+    const struct measure_hooks hooks = { measured_show_failure, p->o };
+    const sbr_profile how = { .struct_size = sizeof(how),
+                              .repeat = p->repeat,
+                              .warm_up = p->warm_up };
 
-    if (event->type == SBR_EVENT_METRICS && event->stage && !strcmp(event->stage, "run") &&
-        !p->failure.code)
-        (void)!series_add(&p->series, event->metrics, &p->failure);
-}
-
-static int finish(struct profile *p, sbr_job *job, bool counts, sbr_error *err)
-{
-    sbr_result *result = NULL;
-    int r = sbr_job_finish(job, &result, err);
-
-    if (r == 0 &&
-        (result->verdict == SBR_COMPILE_FAILED || result->verdict == SBR_INSTALL_FAILED)) {
-        present_stages(result, 0, p->o);
-        r = err_set(err, SBR_E_INVALID, "profile", "'%.200s' cannot be compiled", p->program.title);
-    }
-    if (r == 0 && counts) {
-        p->good += result_success(result);
-        r = measured_add(&p->program, result, err);
-    }
-    sbr_result_free(result);
-    return r;
-}
-
-static int run_once(struct profile *p, bool counts, sbr_error *err)
-{
-    sbr_job *job;
-    int r;
-
-    series_done(&p->series);
-    if (sbr_job_start(p->rt, p->program.o.request, &job, err) < 0)
-        return err->code;
-    sbr_job_on_event(job, take_event, p);
-    sbr_job_set_metrics_every(job, SAMPLE_MS);
-    r = finish(p, job, counts, err);
-    sbr_job_free(job);
-    if (r == 0 && p->failure.code)
-        *err = p->failure;
-    return r == 0 ? p->failure.code : r;
-}
-
-static int run_all(struct profile *p, sbr_error *err)
-{
-    for (unsigned int i = 0; i < p->warm_up + p->repeat; i++)
-        if (run_once(p, i >= p->warm_up, err) < 0)
-            return err->code;
-    return 0;
+    p->profile.program =
+        (struct measure){ .req = p->program.o.request, .program = p->o->positional[0] };
+    return profile_run(p->rt, &how, &hooks, &p->profile, err);
 }
 
 static void print_row(const char *what, struct samples *samples,
@@ -155,18 +113,18 @@ static void format_max(enum series_what what, uint64_t max, char *buf, size_t si
         measured_size(max, buf, size);
 }
 
-static void print_series(const struct profile *p)
+static void print_series(const struct series *series)
 {
     char max[40];
     struct buf bars;
 
-    if (!p->series.n)
+    if (!series->n)
         return;
-    printf("\nthe last run, in %zu points\n", p->series.n);
+    printf("\nthe last run, in %zu points\n", series->n);
     for (size_t what = 0; what < N_SERIES; what++) {
         buf_init(&bars, 1 << 20);
-        series_draw(&p->series, (enum series_what)what, columns(), &bars);
-        format_max((enum series_what)what, series_max(&p->series, (enum series_what)what), max,
+        series_draw(series, (enum series_what)what, columns(), &bars);
+        format_max((enum series_what)what, series_max(series, (enum series_what)what), max,
                    sizeof(max));
         printf("%-9s %s  at most %s%s\n", series_name((enum series_what)what), bars.data, max,
                what == SERIES_IO ? " a second" : "");
@@ -174,41 +132,34 @@ static void print_series(const struct profile *p)
     }
 }
 
-static void print_text(struct profile *p)
+static void print_text(struct profile_call *call)
 {
-    printf("%s: %u runs, %u succeeded\n\n%-9s %12s %12s %12s %10s\n", p->program.title, p->repeat,
-           p->good, "", "min", "median", "p95", "outliers");
+    struct profile *p = &call->profile;
+
+    printf("%s: %u runs, %u succeeded\n\n%-9s %12s %12s %12s %10s\n", call->program.title,
+           p->repeat, p->good, "", "min", "median", "p95", "outliers");
     print_row("wall", &p->program.wall_us, measured_time);
     print_row("CPU", &p->program.cpu_us, measured_time);
     print_row("memory", &p->program.memory_bytes, measured_size);
-    print_series(p);
-    if (p->own->functions)
-        profile_functions_print(&p->functions);
+    print_series(&p->series);
+    if (call->own->functions)
+        profile_functions_print(&call->functions);
 }
 
-static void print_json(struct profile *p)
+static void print_json(struct profile_call *call)
 {
-    struct stats wall = stats_of(&p->program.wall_us), cpu = stats_of(&p->program.cpu_us);
-    struct stats memory = stats_of(&p->program.memory_bytes);
     struct jsonw j;
 
     jsonw_init(&j, present_has_lines());
     jsonw_open(&j, NULL, '{');
-    jsonw_text(&j, "program", p->program.o.positional[0]);
-    jsonw_text(&j, "language", p->program.o.request->language);
-    jsonw_number(&j, "runs", p->repeat);
-    jsonw_number(&j, "succeeded", p->good);
-    stats_put(&j, "wall_ms", &wall, 3);
-    stats_put(&j, "cpu_ms", &cpu, 3);
-    stats_put(&j, "peak_memory_bytes", &memory, 0);
-    series_put_json(&j, "over_time", &p->series);
-    if (p->own->functions)
-        functions_put_json(&j, "functions", &p->functions);
+    profile_put_fields(&j, &call->profile);
+    if (call->own->functions)
+        functions_put_json(&j, "functions", &call->functions);
     jsonw_close(&j, '}');
     present_json(&j);
 }
 
-static int write_svg(const struct profile *p, sbr_error *err)
+static int write_svg(const struct profile_call *p, sbr_error *err)
 {
     struct buf out;
     int r;
@@ -216,14 +167,14 @@ static int write_svg(const struct profile *p, sbr_error *err)
     if (!p->own->svg)
         return 0;
     buf_init(&out, 64 << 20);
-    series_write_svg(&p->series, p->program.title, &out);
+    series_write_svg(&p->profile.series, p->program.title, &out);
     r = out.failed ? err_set_oom(err, "profile")
                    : file_replace(p->own->svg, out.data, out.len, err);
     buf_done(&out);
     return r;
 }
 
-static int sample_functions(struct profile *p, sbr_error *err)
+static int sample_functions(struct profile_call *p, sbr_error *err)
 {
     if (p->own->stacks && !p->own->functions)
         return err_set(err, SBR_E_INVALID, "options", "--stacks needs --functions");
@@ -232,9 +183,9 @@ static int sample_functions(struct profile *p, sbr_error *err)
                              : 0;
 }
 
-static int profile_run(struct options *o)
+static int profile_command(struct options *o)
 {
-    struct profile p = { .o = o, .own = o->own };
+    struct profile_call p = { .o = o, .own = o->own };
     sbr_error err;
     int status;
 
@@ -246,9 +197,9 @@ static int profile_run(struct options *o)
             print_json(&p);
         else
             print_text(&p);
-        status = p.good == p.repeat ? 0 : 1;
+        status = p.profile.good == p.profile.repeat ? 0 : 1;
     }
-    series_done(&p.series);
+    profile_done(&p.profile);
     functions_done(&p.functions);
     measured_done(&p.program);
     sbr_runtime_close(p.rt);
@@ -271,5 +222,5 @@ const struct command cmd_profile = {
                                                options_json, options_max_chars, options_config,
                                                options_look, options_general, NULL },
     .limits = LIMITS_ALL,
-    .run = profile_run,
+    .run = profile_command,
 };

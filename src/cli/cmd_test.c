@@ -60,17 +60,12 @@ static const struct option own_options[] = {
 struct test_run {
     struct options *o;
     const struct test_options *own;
-    const struct test_runner *runner;
     sbr_runtime *rt;
     char dir[PATH_MAX]; /* the project */
-    struct tested tested;
+    struct tested_rounds rounds;
     struct test_runner selected; /* of --failed: the runner with another command */
     struct string_list words, more;
-    unsigned int repeat;
-    struct report report; /* of all rounds */
-    const struct test_coverage *coverage;
-    uint64_t percent; /* that ran, in thousandths */
-    bool measured, failed, of_file;
+    bool of_file;
     int signal_fd, signal;
 };
 
@@ -84,7 +79,7 @@ static int take_file(struct test_run *t, const char *path, sbr_error *err)
     name = name ? name + 1 : path;
     if (source_read_path(path, &text, &len, err) < 0 ||
         request_add_file(t->o->request, name, text, len, err) < 0 ||
-        test_runner_for_file(name, text, t->own->runner, &t->runner, err) < 0)
+        test_runner_for_file(name, text, t->own->runner, &t->rounds.runner, err) < 0)
         return err->code;
     return string_list_add(&t->more, name, err);
 }
@@ -107,7 +102,8 @@ static int find_project(struct test_run *t, sbr_error *err)
     fd = open(t->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return err_set_errno(err, "test", "cannot open '%.200s'", word);
-    return test_runner_find(&(struct signs){ .dir_fd = fd }, t->own->runner, &t->runner, err);
+    return test_runner_find(&(struct signs){ .dir_fd = fd }, t->own->runner, &t->rounds.runner,
+                            err);
 }
 
 /* The command of the cases that failed last time. */
@@ -120,13 +116,13 @@ static int select_failed(struct test_run *t, sbr_error *err)
         return 0;
     if (t->of_file)
         return err_set(err, SBR_E_INVALID, "options", "--failed needs the project's directory");
-    r = test_memory_load(t->dir, t->runner->name, &last, err);
+    r = test_memory_load(t->dir, t->rounds.runner->name, &last, err);
     if (r == 0)
-        r = test_select_failed(t->runner, &last, &t->words, err);
+        r = test_select_failed(t->rounds.runner, &last, &t->words, err);
     test_report_done(&last);
-    t->selected = *t->runner;
+    t->selected = *t->rounds.runner;
     t->selected.words = (const char *const *)t->words.items;
-    t->runner = &t->selected;
+    t->rounds.runner = &t->selected;
     return r;
 }
 
@@ -144,15 +140,15 @@ static int make_request(struct test_run *t, sbr_error *err)
         return err->code;
     if (select_failed(t, err) < 0 ||
         (t->own->coverage &&
-         test_select_add_coverage(t->runner, req, &t->more, &t->coverage, err) < 0))
+         test_select_add_coverage(t->rounds.runner, req, &t->more, &t->rounds.coverage, err) < 0))
         return err->code;
     for (char **word = t->o->rest; word && *word; word++)
         if (string_list_add(&t->more, *word, err) < 0)
             return err->code;
-    t->tested.installs = t->o->quiet ? NULL : cmd_test_installs;
-    if (tested_prepare(&t->tested, t->runner, req, t->more.items, err) < 0)
+    t->rounds.tested.installs = t->o->quiet ? NULL : cmd_test_installs;
+    if (tested_prepare(&t->rounds.tested, t->rounds.runner, req, t->more.items, err) < 0)
         return err->code;
-    t->signal_fd = t->tested.stop_fd = signal_fd_open(numbers, ARRAY_LEN(numbers));
+    t->signal_fd = t->rounds.tested.stop_fd = signal_fd_open(numbers, ARRAY_LEN(numbers));
     if (t->signal_fd < 0)
         return err_set_errno(err, "signals", "cannot watch for signals");
     return settings_apply(t->o, err);
@@ -160,7 +156,7 @@ static int make_request(struct test_run *t, sbr_error *err)
 
 static int open_runtime(struct test_run *t, sbr_error *err)
 {
-    enum runner_use use = t->repeat > 1 || t->own->watch ? RUNNER_LONG : RUNNER_ONCE;
+    enum runner_use use = t->rounds.repeat > 1 || t->own->watch ? RUNNER_LONG : RUNNER_ONCE;
 
     return runner_open(use, t->o->cold, &t->rt, err);
 }
@@ -174,31 +170,16 @@ static bool was_stopped(struct test_run *t)
     return t->signal;
 }
 
-/* One run counts as it is; of several, a case that failed once has failed. */
-static int add_run(struct test_run *t, sbr_error *err)
-{
-    const sbr_report *run = sbr_result_report(t->tested.result);
-
-    t->failed |= !tested_passed(&t->tested);
-    if (t->coverage)
-        t->measured |= test_select_percent(t->coverage, run->out, run->out_len, &t->percent);
-    if (t->repeat > 1)
-        return test_report_merge(&t->report, &t->tested.report, err);
-    t->report = t->tested.report;
-    t->tested.report = (struct report){ 0 };
-    return 0;
-}
-
 static int run(struct test_run *t, sbr_error *err)
 {
-    test_report_done(&t->report);
-    t->failed = t->measured = false;
-    for (unsigned int i = 0; i < t->repeat && !was_stopped(t); i++) {
-        if (tested_run(&t->tested, t->rt, t->o->request, err) < 0 || add_run(t, err) < 0)
+    tested_begin_rounds(&t->rounds);
+    for (unsigned int i = 0; i < t->rounds.repeat && !was_stopped(t); i++) {
+        if (tested_run(&t->rounds.tested, t->rt, t->o->request, err) < 0 ||
+            tested_add_round(&t->rounds, err) < 0)
             return err->code;
     }
-    if (!was_stopped(t) && sbr_result_report(t->tested.result)->verdict == SBR_EXITED)
-        test_memory_save(t->dir, t->runner->name, &t->report);
+    if (!was_stopped(t) && sbr_result_report(t->rounds.tested.result)->verdict == SBR_EXITED)
+        test_memory_save(t->dir, t->rounds.runner->name, &t->rounds.report);
     return 0;
 }
 
@@ -224,8 +205,8 @@ static void show_case(const struct report_case *c)
 /* Failed cases first: they are what one reads. */
 static void print_text(const struct test_run *t)
 {
-    const struct report *r = &t->report;
-    const sbr_report *run = sbr_result_report(t->tested.result);
+    const struct report *r = &t->rounds.report;
+    const sbr_report *run = sbr_result_report(t->rounds.tested.result);
 
     for (size_t i = 0; i < r->n; i++)
         if (r->cases[i].outcome == CASE_FAILED || r->cases[i].outcome == CASE_BROKEN)
@@ -236,27 +217,22 @@ static void print_text(const struct test_run *t)
     if (!r->n || run->verdict != SBR_EXITED) {
         terminal_print(stdout, t->o->raw, run->out, run->out_len);
         terminal_print(stderr, t->o->raw, run->errout, run->errout_len);
-        present_result(t->tested.result, t->o, PRESENT_HELP);
+        present_result(t->rounds.tested.result, t->o, PRESENT_HELP);
     }
-    if (t->measured)
-        printf("coverage: %" PRIu64 ".%" PRIu64 " %%\n", t->percent / 1000, t->percent / 100 % 10);
-    else if (t->coverage)
+    if (t->rounds.measured)
+        printf("coverage: %" PRIu64 ".%" PRIu64 " %%\n", t->rounds.percent / 1000,
+               t->rounds.percent / 100 % 10);
+    else if (t->rounds.coverage)
         printf("coverage: the runner did not say\n");
     printf("%s: %zu passed, %zu failed, %zu skipped in %" PRIu64 ".%" PRIu64 " s\n",
-           t->runner->name, test_report_count(r, CASE_PASSED),
+           t->rounds.runner->name, test_report_count(r, CASE_PASSED),
            test_report_count(r, CASE_FAILED) + test_report_count(r, CASE_BROKEN),
            test_report_count(r, CASE_SKIPPED), run->wall_us / 1000000, run->wall_us / 100000 % 10);
 }
 
 static int print_json(const struct test_run *t, sbr_error *err)
 {
-    const struct tested_summary summary = { .runner = t->runner->name,
-                                            .report = &t->report,
-                                            .repeat = t->repeat,
-                                            .covers = t->coverage != NULL,
-                                            .measured = t->measured,
-                                            .percent = t->percent };
-    scoped_free char *text = tested_to_json(&summary, t->tested.result);
+    scoped_free char *text = tested_rounds_to_json(&t->rounds);
 
     if (!text)
         return err_set_oom(err, "test");
@@ -277,9 +253,9 @@ static int print(const struct test_run *t, sbr_error *err)
     }
     buf_init(&out, SIZE_MAX / 2);
     if (!strcmp(format, "junit"))
-        test_report_write_junit(&t->report, t->runner->name, &out);
+        test_report_write_junit(&t->rounds.report, t->rounds.runner->name, &out);
     else
-        test_report_write_tap(&t->report, &out);
+        test_report_write_tap(&t->rounds.report, &out);
     if (!out.failed)
         fwrite(out.data, 1, out.len, stdout);
     buf_done(&out);
@@ -303,7 +279,7 @@ static int check_format(const struct test_run *t, sbr_error *err)
 /* 1 when a case failed, or when the runner itself did not succeed. */
 static int status_of(struct test_run *t)
 {
-    return was_stopped(t) ? EXIT_SIGNAL + t->signal : t->failed ? 1 : 0;
+    return was_stopped(t) ? EXIT_SIGNAL + t->signal : t->rounds.failed ? 1 : 0;
 }
 
 /* Changes while the tests run count, too: the watch begins before. */
@@ -344,15 +320,16 @@ static int run_as(struct options *o, const struct test_options *own)
     int status;
 
     if (check_format(&t, &err) < 0 ||
-        measured_count("repeat", t.own->repeat, t.own->repeat ? 2 : 1, &t.repeat, &err) < 0 ||
+        measured_count("repeat", t.own->repeat, t.own->repeat ? 2 : 1, &t.rounds.repeat, &err) <
+            0 ||
         find_project(&t, &err) < 0 || make_request(&t, &err) < 0 || open_runtime(&t, &err) < 0 ||
         work(&t, &err) < 0)
         status = cli_fail(o, &err);
     else
         status = status_of(&t);
-    tested_done(&t.tested);
+    tested_done(&t.rounds.tested);
     sbr_runtime_close(t.rt);
-    test_report_done(&t.report);
+    test_report_done(&t.rounds.report);
     string_list_done(&t.words);
     string_list_done(&t.more);
     if (t.signal_fd >= 0)

@@ -1,10 +1,13 @@
 /* verify: one verdict about files, about what is staged, or about a text. */
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/file_replace.h"
-#include "cli/verify.h"
+#include "base/scope.h"
+#include "cli/cmd_test.h"
+#include "cli/cmd_verify.h"
+#include "cli/settings.h"
 #include "lib/runner.h"
 
 /* clang-format off */
@@ -34,23 +37,6 @@ static const struct option own_options[] = {
 };
 /* clang-format on */
 
-static int check_skips(const struct verify_options *own, sbr_error *err)
-{
-    for (size_t i = 0; i < own->skips.n; i++) {
-        size_t k = 0;
-
-        while (verify_check_word(k) && strcmp(verify_check_word(k), own->skips.items[i]) != 0)
-            k++;
-        if (!verify_check_word(k))
-            return err_set(
-                err, SBR_E_INVALID, "options",
-                "--skip '%.40s' is none of syntax, types, lint, tests, golden, examples and "
-                "calls",
-                own->skips.items[i]);
-    }
-    return 0;
-}
-
 /* Asked before anything runs: the answer of a script is known by then. */
 static int check_write(const struct verify_options *own, sbr_error *err)
 {
@@ -73,35 +59,78 @@ static bool agrees(const struct verify_options *own)
     return line[0] == 'y' || line[0] == 'Y';
 }
 
-static int write_file(struct verification *v, sbr_error *err)
+/* The code is the first file of the request. */
+static int write_file(const struct verify_input *in, const struct verification *v,
+                      const char **written, sbr_error *err)
 {
-    if (!v->own->write || !verify_passed(v) || !agrees(v->own))
+    const struct request_file *code = in->o->request->files;
+
+    if (!in->own->write || !verify_passed(v) || !agrees(in->own))
         return 0;
-    if (file_replace(v->own->write, v->files[0].data, v->files[0].len, err) < 0)
+    if (file_replace(in->own->write, code->data, code->len, err) < 0)
         return err->code;
-    v->written = v->own->write;
+    *written = in->own->write;
     return 0;
 }
 
-static int verify_run(struct options *o)
+/* The configuration of the user and of the project, which may depend on the language. */
+static int complete(void *context, sbr_request *req, sbr_error *err)
 {
-    struct verification v = { .o = o, .own = o->own };
+    const struct verify_input *in = context;
+    struct options as = *in->o;
+
+    as.request = req;
+    return settings_apply(&as, err);
+}
+
+/* As the library has them: NULL-terminated. */
+static const char **words_of(const struct texts *texts)
+{
+    const char **words = calloc(texts->n + 1, sizeof(*words));
+
+    for (size_t i = 0; words && i < texts->n; i++)
+        words[i] = texts->items[i];
+    return words;
+}
+
+static int run_checks(struct verify_input *in, sbr_runtime *rt, struct verification *v,
+                      sbr_error *err)
+{
+    static const char *const none[] = { NULL };
+    scoped_free const char **calls = words_of(&in->own->calls), **skips = words_of(&in->own->skips);
+    const struct verify_hooks hooks = { complete, in->o->quiet ? NULL : cmd_test_installs, in };
+    const sbr_verify how = { .struct_size = sizeof(how),
+                             .files = in->files.n ? (const char *const *)in->files.items : none,
+                             .calls = calls,
+                             .skip = skips };
+
+    if (!calls || !skips)
+        return err_set_oom(err, "verify");
+    return verify_run(rt, in->o->request, &how, &hooks, v, err);
+}
+
+static int verify_command(struct options *o)
+{
+    struct verify_input in = { .o = o, .own = o->own };
+    struct verification v = { .dir_fd = -1 };
+    const char *written = NULL;
+    sbr_runtime *rt = NULL;
     sbr_error err;
     int status;
 
-    if (v.own->install_hook)
+    if (in.own->install_hook)
         return git_hook_install(o);
-    if (check_skips(v.own, &err) < 0 || check_write(v.own, &err) < 0 ||
-        verify_collect(&v, &err) < 0 || runner_open(RUNNER_LONG, o->cold, &v.rt, &err) < 0 ||
-        verify_run_steps(&v, &err) < 0 || write_file(&v, &err) < 0) {
+    if (check_write(in.own, &err) < 0 || verify_files_collect(&in, &err) < 0 ||
+        runner_open(RUNNER_LONG, o->cold, &rt, &err) < 0 || run_checks(&in, rt, &v, &err) < 0 ||
+        write_file(&in, &v, &written, &err) < 0) {
         status = cli_fail(o, &err);
     } else {
-        verify_print(&v);
+        verify_report_print(o, &v, written);
         status = verify_passed(&v) ? 0 : 1;
     }
-    verify_steps_done(&v);
-    verify_files_done(&v);
-    sbr_runtime_close(v.rt);
+    verify_done(&v);
+    string_list_done(&in.files);
+    sbr_runtime_close(rt);
     return status;
 }
 
@@ -125,5 +154,5 @@ const struct command cmd_verify = {
                                         options_isolation, options_json, options_max_chars,
                                         options_config, options_look, options_general, NULL },
     .limits = LIMITS_ALL,
-    .run = verify_run,
+    .run = verify_command,
 };

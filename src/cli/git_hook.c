@@ -9,8 +9,8 @@
 #include "base/fd.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "cli/cmd_verify.h"
 #include "cli/git_repo.h"
-#include "cli/verify.h"
 
 #define OURS "# Installed by `sandbox-run verify --install-hook`."
 #define MOST_READ (64 * 1024)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/present.h"
 #include "cli/settings.h"
 #include "cli/source.h"
 
@@ -29,19 +30,11 @@ int measured_open(const struct options *o, char **word, struct measured *ret, sb
 void measured_done(struct measured *m)
 {
     request_free(m->o.request);
-    stats_done(&m->wall_us);
-    stats_done(&m->cpu_us);
-    stats_done(&m->memory_bytes);
 }
 
-int measured_add(struct measured *m, const sbr_result *result, sbr_error *err)
+void measured_show_failure(void *context, const sbr_result *result)
 {
-    const sbr_report *report = sbr_result_report(result);
-
-    if (stats_add(&m->wall_us, report->wall_us, err) < 0 ||
-        stats_add(&m->cpu_us, report->cpu_us, err) < 0)
-        return err->code;
-    return stats_add(&m->memory_bytes, report->peak_memory_bytes, err);
+    present_stages(result, 0, context);
 }
 
 int measured_count(const char *option, const char *text, unsigned int otherwise, unsigned int *ret,
@@ -50,10 +43,10 @@ int measured_count(const char *option, const char *text, unsigned int otherwise,
     uint64_t n = otherwise;
 
     if (text &&
-        (text_parse_count(text, &n) != TEXT_OK || n > MEASURED_MOST_RUNS || (!n && otherwise > 1)))
+        (text_parse_count(text, &n) != TEXT_OK || n > MEASURE_MOST_RUNS || (!n && otherwise > 1)))
         return err_set(err, SBR_E_INVALID, "options",
                        "--%s '%.40s' is no number of runs; give one up to %d", option, text,
-                       MEASURED_MOST_RUNS);
+                       MEASURE_MOST_RUNS);
     *ret = (unsigned int)n;
     return 0;
 }

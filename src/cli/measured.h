@@ -3,24 +3,20 @@
 #define CLI_MEASURED_H
 
 #include "cli/cli.h"
-#include "work/stats.h"
+#include "work/measure.h"
 
 struct measured {
     struct options o; /* of this program: its request, its name as the only word */
     char title[300];
-    struct samples wall_us, cpu_us, memory_bytes;
 };
-
-#define MEASURED_RUNS 10
-#define MEASURED_MOST_RUNS 100000
 
 /* The program that this word names, with the options of the command line. */
 int measured_open(const struct options *o, char **word, struct measured *ret, sbr_error *err)
     must_check;
 void measured_done(struct measured *m);
-/* Adds what a run took. */
-int measured_add(struct measured *m, const sbr_result *result, sbr_error *err) must_check;
-/* --repeat, --warm-up: a count up to MEASURED_MOST_RUNS; `text` NULL: `otherwise`. */
+/* Shows why a program cannot be compiled; `context` has the options. */
+void measured_show_failure(void *context, const sbr_result *result);
+/* --repeat, --warm-up: a count up to MEASURE_MOST_RUNS; `text` NULL: `otherwise`. */
 int measured_count(const char *option, const char *text, unsigned int otherwise, unsigned int *ret,
                    sbr_error *err) must_check;
 /* "12.3 ms", "4.5 MiB" */

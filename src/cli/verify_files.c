@@ -8,152 +8,115 @@
 #include "base/fd.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "cli/cmd_verify.h"
 #include "cli/git_repo.h"
-#include "cli/settings.h"
 #include "cli/source.h"
-#include "cli/verify.h"
 #include "plan/language.h"
 
 #define MOST_EXCLUDED 900 /* of the 1000 patterns that a request may have */
 
-static struct verify_file *add_file(struct verification *v, const char *path, sbr_error *err)
-{
-    struct verify_file *grown = reallocarray(v->files, v->n_files + 1, sizeof(*grown)), *file;
-
-    if (grown)
-        v->files = grown;
-    file = grown ? &grown[v->n_files] : NULL;
-    if (file)
-        *file =
-            (struct verify_file){ .path = strdup(path), .language = language_for_extension(path) };
-    if (!file || !file->path) {
-        err_set_oom(err, "verify");
-        return NULL;
-    }
-    v->n_files++;
-    return file;
-}
-
-static struct verify_file *find_file(struct verification *v, const char *path)
-{
-    for (size_t i = 0; i < v->n_files; i++)
-        if (!strcmp(v->files[i].path, path))
-            return &v->files[i];
-    return NULL;
-}
-
-/* --lang names the language of what has none by its name. */
-static int name_language(struct verification *v, struct verify_file *file, sbr_error *err)
-{
-    if (!v->o->lang)
-        return 0;
-    file->language = language_find(v->o->lang);
-    return file->language ? 0
-                          : err_set(err, SBR_E_NOT_FOUND, "language",
-                                    "there is no language '%.60s'; `sandbox-run languages` lists "
-                                    "them",
-                                    v->o->lang);
-}
-
 /* The repository around the file or directory, unless --project names another. */
-static void find_project(struct verification *v, const char *path)
+static void find_project(struct verify_input *in, const char *path)
 {
     const char *name = strrchr(path, '/');
     scoped_free char *dir = NULL;
     struct stat st;
 
-    if (v->o->request->project) {
-        snprintf(v->project, sizeof(v->project), "%s", v->o->request->project);
+    if (in->o->request->project) {
+        snprintf(in->project, sizeof(in->project), "%s", in->o->request->project);
         return;
     }
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         dir = strdup(path);
     else
         dir = name ? strndup(path, (size_t)(name - path) + 1) : strdup(".");
-    if (!dir || !git_repo_find(dir, v->project))
-        v->project[0] = '\0';
+    if (!dir || !git_repo_find(dir, in->project))
+        in->project[0] = '\0';
 }
 
 /* The path in the project; without one, the last part.  The file itself need not be there. */
-static int path_inside(const struct verification *v, const char *path, char ret[PATH_MAX],
+static int path_inside(const struct verify_input *in, const char *path, char ret[PATH_MAX],
                        sbr_error *err)
 {
     const char *name = strrchr(path, '/');
     scoped_free char *dir = NULL, *real = NULL;
-    size_t len = strlen(v->project);
+    size_t len = strlen(in->project);
 
     name = name ? name + 1 : path;
     dir = strndup(path, (size_t)(name - path));
     real = realpath(dir && *dir ? dir : ".", NULL);
     if (!real)
         return err_set_errno(err, "verify", "cannot find the directory of '%.200s'", path);
-    if (!v->project[0]) {
+    if (!in->project[0]) {
         snprintf(ret, PATH_MAX, "%s", name);
         return 0;
     }
-    if (strncmp(real, v->project, len) != 0 || (real[len] && real[len] != '/'))
+    if (strncmp(real, in->project, len) != 0 || (real[len] && real[len] != '/'))
         return err_set(err, SBR_E_INVALID, "verify",
                        "'%.200s' is not in the project '%.200s'; check it by a call of its own",
-                       path, v->project);
+                       path, in->project);
     snprintf(ret, PATH_MAX, "%s%s%s", real[len] ? real + len + 1 : "", real[len] ? "/" : "", name);
     return 0;
 }
 
-static int collect_given(struct verification *v, sbr_error *err)
+static int check_language(const struct verify_input *in, const char *path, sbr_error *err)
 {
+    if (in->o->lang || language_for_extension(path))
+        return 0;
+    return err_set(err, SBR_E_INVALID, "language",
+                   "cannot tell the language of '%.200s'; name it with --lang", path);
+}
+
+/* A file of the project is read where it is; one by itself comes with the request. */
+static int take_given(struct verify_input *in, const char *path, sbr_error *err)
+{
+    scoped_free char *data = NULL;
     char inside[PATH_MAX];
+    size_t len = 0;
 
-    find_project(v, v->o->n_positional ? v->o->positional[0] : ".");
-    if (!v->o->n_positional && !v->project[0] && !realpath(".", v->project))
+    if (path_inside(in, path, inside, err) < 0 || source_read_path(path, &data, &len, err) < 0 ||
+        check_language(in, path, err) < 0 ||
+        (!in->project[0] && request_add_file(in->o->request, inside, data, len, err) < 0))
+        return err->code;
+    return string_list_add(&in->files, inside, err);
+}
+
+static int collect_given(struct verify_input *in, sbr_error *err)
+{
+    find_project(in, in->o->n_positional ? in->o->positional[0] : ".");
+    if (!in->o->n_positional && !in->project[0] && !realpath(".", in->project))
         return err_set_errno(err, "verify", "cannot find the current directory");
-    for (size_t i = 0; i < v->o->n_positional; i++) {
-        const char *path = v->o->positional[i];
-        struct verify_file *file;
-
-        if (path_inside(v, path, inside, err) < 0 || !(file = add_file(v, inside, err)) ||
-            name_language(v, file, err) < 0 ||
-            source_read_path(path, &file->data, &file->len, err) < 0)
+    for (size_t i = 0; i < in->o->n_positional; i++)
+        if (take_given(in, in->o->positional[i], err) < 0)
             return err->code;
-        file->is_checked = true;
-        if (!file->language)
-            return err_set(err, SBR_E_INVALID, "language",
-                           "cannot tell the language of '%.200s'; name it with --lang", path);
-    }
     return 0;
 }
 
-static int collect_text(struct verification *v, sbr_error *err)
+static int collect_text(struct verify_input *in, sbr_error *err)
 {
-    const struct language *language = language_find(v->o->lang);
-    const char *to = v->own->write;
-    struct verify_file *file;
+    const struct language *language = language_find(in->o->lang);
+    const char *to = in->own->write, *code = in->o->code;
+    scoped_free char *text = NULL;
     char inside[PATH_MAX];
+    size_t len = code ? strlen(code) : 0;
 
-    if (!language)
-        return err_set(err, SBR_E_NOT_FOUND, "language",
-                       "there is no language '%.60s'; `sandbox-run languages` lists them",
-                       v->o->lang);
     if (to)
-        find_project(v, to);
+        find_project(in, to);
     snprintf(inside, sizeof(inside), "%s", language->source);
-    if ((to && path_inside(v, to, inside, err) < 0) || !(file = add_file(v, inside, err)))
+    if ((to && path_inside(in, to, inside, err) < 0) ||
+        (!code && fd_read_text(STDIN_FILENO, REQUEST_MAX_BYTES, &text, &len, err) < 0) ||
+        request_add_file(in->o->request, inside, code ? code : text, len, err) < 0)
         return err->code;
-    file->language = language;
-    file->is_checked = file->is_brought = true;
-    if (!v->o->code)
-        return fd_read_text(STDIN_FILENO, REQUEST_MAX_BYTES, &file->data, &file->len, err);
-    file->len = strlen(v->o->code);
-    file->data = strdup(v->o->code);
-    return file->data ? 0 : err_set_oom(err, "verify");
+    return string_list_add(&in->files, inside, err);
 }
 
 /* A file that is only in the working tree is left out: a commit does not have it. */
-static int leave_out(struct verification *v, const char *path, sbr_error *err)
+static int leave_out(struct verify_input *in, const char *path, sbr_error *err)
 {
     struct buf pattern;
     int r;
 
-    if (v->excludes.n == MOST_EXCLUDED)
+    if (in->o->request->excludes.n >= MOST_EXCLUDED)
         return err_set(err, SBR_E_INVALID, "git",
                        "more than %d files are not tracked; add them to .gitignore", MOST_EXCLUDED);
     buf_init(&pattern, 4 * PATH_MAX);
@@ -163,30 +126,30 @@ static int leave_out(struct verification *v, const char *path, sbr_error *err)
             buf_add_text(&pattern, "\\");
         buf_add(&pattern, path, 1);
     }
-    r = pattern.failed ? err_set_oom(err, "git") : string_list_add(&v->excludes, pattern.data, err);
+    r = pattern.failed ? err_set_oom(err, "git")
+                       : request_add_exclude(in->o->request, pattern.data, err);
     buf_done(&pattern);
     return r;
 }
 
-static int bring(struct verification *v, const struct git_change *change, sbr_error *err)
+static int bring(struct verify_input *in, const struct git_change *change, sbr_error *err)
 {
-    scoped_free char *object = strndup(change->object, change->object_len);
+    scoped_free char *object = strndup(change->object, change->object_len), *data = NULL;
     const char *const words[] = { "cat-file", "blob", object, NULL };
-    struct verify_file *file = find_file(v, change->path);
+    sbr_request *req = in->o->request;
+    size_t len = 0;
 
     if (!object)
         return err_set_oom(err, "git");
-    if (!file)
-        file = add_file(v, change->path, err);
-    if (!file)
+    if (git_repo_ask(in->project, words, &data, &len, err) < 0 ||
+        request_add_file(req, change->path, data, len, err) < 0)
         return err->code;
-    file->is_brought = true;
-    file->executable = change->executable;
-    return git_repo_ask(v->project, words, &file->data, &file->len, err);
+    req->files[req->n_files - 1].executable = change->executable;
+    return 0;
 }
 
 /* What differs from the working files, and what only they have. */
-static int bring_all(struct verification *v, const char *const *words, sbr_error *err)
+static int bring_all(struct verify_input *in, const char *const *words, sbr_error *err)
 {
     const char *const others[] = { "ls-files", "--others",    "--exclude-standard",
                                    "-z",       "--directory", "--no-empty-directory",
@@ -197,17 +160,17 @@ static int bring_all(struct verification *v, const char *const *words, sbr_error
     const char *name;
     int r = 0;
 
-    if (git_repo_ask(v->project, words, &changes, &len, err) < 0 ||
-        git_repo_ask(v->project, others, &names, &names_len, err) < 0)
+    if (git_repo_ask(in->project, words, &changes, &len, err) < 0 ||
+        git_repo_ask(in->project, others, &names, &names_len, err) < 0)
         return err->code;
     while (r == 0 && git_repo_next_change(changes, len, &at, &change)) {
         if (change.only_working)
-            r = leave_out(v, change.path, err);
+            r = leave_out(in, change.path, err);
         else if (change.is_file)
-            r = bring(v, &change, err);
+            r = bring(in, &change, err);
     }
     for (at = 0; r == 0 && (name = git_repo_next_name(names, names_len, &at));)
-        r = leave_out(v, name, err);
+        r = leave_out(in, name, err);
     return r;
 }
 
@@ -215,27 +178,28 @@ static int bring_all(struct verification *v, const char *const *words, sbr_error
 #define EMPTY_TREE "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 /* --since, or the commit before; a commit without one, and a push of a new branch, is all new. */
-static const char *find_since(const struct verification *v, char **parent)
+static const char *find_since(const struct verify_input *in, char **parent)
 {
-    scoped_free char *word = text_format("%s^", v->own->commit ? v->own->commit : "");
+    scoped_free char *word = text_format("%s^", in->own->commit ? in->own->commit : "");
     const char *const ask[] = { "rev-parse", "--verify", "--quiet", word, NULL };
-    const char *since = v->own->since;
+    const char *since = in->own->since;
     size_t len = 0;
     sbr_error none;
 
-    if (!since && v->own->commit && word && git_repo_ask(v->project, ask, parent, &len, &none) == 0)
+    if (!since && in->own->commit && word &&
+        git_repo_ask(in->project, ask, parent, &len, &none) == 0)
         since = *parent;
     if (since == *parent && since)
         (*parent)[strcspn(since, "\n")] = '\0';
     return since && since[strspn(since, "0")] ? since : EMPTY_TREE;
 }
 
-static int collect_from_git(struct verification *v, sbr_error *err)
+static int collect_from_git(struct verify_input *in, sbr_error *err)
 {
-    const char *commit = v->own->commit;
+    const char *commit = in->own->commit;
     scoped_free char *parent = NULL;
-    bool found = git_repo_find(".", v->project);
-    const char *since = found ? find_since(v, &parent) : NULL;
+    bool found = git_repo_find(".", in->project);
+    const char *since = found ? find_since(in, &parent) : NULL;
     const char *const staged[] = { "diff",         "--cached", "--name-only", "--diff-filter=ACMRT",
                                    "--no-renames", "-z",       NULL };
     const char *const files[] = { "diff-files", "-z", "--no-renames", NULL };
@@ -250,28 +214,24 @@ static int collect_from_git(struct verification *v, sbr_error *err)
     if (!found)
         return err_set(err, SBR_E_INVALID, "git",
                        "this directory is in no git repository, so nothing is staged in it");
-    if (git_repo_ask(v->project, commit ? committed : staged, &names, &len, err) < 0)
+    if (git_repo_ask(in->project, commit ? committed : staged, &names, &len, err) < 0)
         return err->code;
-    while ((name = git_repo_next_name(names, len, &at))) {
-        struct verify_file *file = add_file(v, name, err);
-
-        if (!file)
+    while ((name = git_repo_next_name(names, len, &at)))
+        if (string_list_add(&in->files, name, err) < 0)
             return err->code;
-        file->is_checked = true;
-    }
-    return bring_all(v, commit ? index : files, err);
+    return bring_all(in, commit ? index : files, err);
 }
 
-static int check_words(const struct verification *v, sbr_error *err)
+static int check_words(const struct verify_input *in, sbr_error *err)
 {
-    const struct verify_options *own = v->own;
-    bool text = v->o->code || (v->o->lang && !v->o->n_positional);
+    const struct verify_options *own = in->own;
+    bool text = in->o->code || (in->o->lang && !in->o->n_positional);
     bool git = own->staged || own->commit;
 
-    if (text + git + (v->o->n_positional > 0) > 1 || (own->staged && own->commit))
+    if (text + git + (in->o->n_positional > 0) > 1 || (own->staged && own->commit))
         return err_set(err, SBR_E_INVALID, "options",
                        "give one of files, --code, --staged and --commit");
-    if (v->o->code && !v->o->lang)
+    if (in->o->code && !in->o->lang)
         return err_set(err, SBR_E_INVALID, "language", "--code needs --lang NAME");
     if (own->write && !text)
         return err_set(err, SBR_E_INVALID, "options",
@@ -282,105 +242,35 @@ static int check_words(const struct verification *v, sbr_error *err)
     return 0;
 }
 
-int verify_collect(struct verification *v, sbr_error *err)
+static int name_language(const struct verify_input *in, sbr_error *err)
 {
-    size_t checked = 0;
+    const struct language *language = in->o->lang ? language_find(in->o->lang) : NULL;
 
-    if (check_words(v, err) < 0)
+    if (!in->o->lang)
+        return 0;
+    return language ? request_set_text(&in->o->request->language, language->name, err)
+                    : err_set(err, SBR_E_NOT_FOUND, "language",
+                              "there is no language '%.60s'; `sandbox-run languages` lists them",
+                              in->o->lang);
+}
+
+int verify_files_collect(struct verify_input *in, sbr_error *err)
+{
+    sbr_request *req = in->o->request;
+
+    if (check_words(in, err) < 0 || name_language(in, err) < 0)
         return err->code;
-    if (v->own->staged || v->own->commit) {
-        if (collect_from_git(v, err) < 0)
+    if (in->own->staged || in->own->commit) {
+        if (collect_from_git(in, err) < 0)
             return err->code;
-    } else if (v->o->code || (v->o->lang && !v->o->n_positional)) {
-        if (collect_text(v, err) < 0)
+    } else if (in->o->code || (in->o->lang && !in->o->n_positional)) {
+        if (collect_text(in, err) < 0)
             return err->code;
-    } else if (collect_given(v, err) < 0) {
+    } else if (collect_given(in, err) < 0) {
         return err->code;
     }
-    for (size_t i = 0; i < v->n_files; i++)
-        checked += v->files[i].is_checked;
-    if (v->own->calls.n && checked != 1)
+    if (in->own->calls.n && in->files.n != 1)
         return err_set(err, SBR_E_INVALID, "options",
-                       "--call needs one file, or --code; %zu files are checked", checked);
-    for (size_t i = 0; i < v->own->calls.n; i++)
-        if (calls_add(&v->calls, v->own->calls.items[i], err) < 0)
-            return err->code;
-    return 0;
-}
-
-int verify_load(const struct verification *v, struct verify_file *file, sbr_error *err)
-{
-    scoped_free char *path = NULL;
-
-    if (file->data)
-        return 0;
-    path = text_format("%s/%s", v->project, file->path);
-    if (!path)
-        return err_set_oom(err, "verify");
-    return source_read_path(path, &file->data, &file->len, err);
-}
-
-static int put_file(sbr_request *req, const struct verify_file *file, sbr_error *err)
-{
-    if (request_add_file(req, file->path, file->data, file->len, err) < 0)
-        return err->code;
-    req->files[req->n_files - 1].executable = file->executable;
-    return 0;
-}
-
-static int fill(struct verification *v, struct verify_file *first, bool alone, sbr_request *req,
-                sbr_error *err)
-{
-    struct options as = *v->o;
-
-    as.request = req;
-    if (request_override(req, v->o->request, err) < 0 ||
-        (v->project[0] && !req->project && !alone &&
-         request_set_project(req, v->project, err) < 0) ||
-        (first && (verify_load(v, first, err) < 0 || put_file(req, first, err) < 0)))
-        return err->code;
-    for (size_t i = 0; !alone && i < v->n_files; i++)
-        if (&v->files[i] != first && v->files[i].is_brought && put_file(req, &v->files[i], err) < 0)
-            return err->code;
-    for (size_t i = 0; !alone && i < v->excludes.n; i++)
-        if (request_add_exclude(req, v->excludes.items[i], err) < 0)
-            return err->code;
-    if (first && request_set_text(&req->language, first->language->name, err) < 0)
-        return err->code;
-    return settings_apply(&as, err);
-}
-
-static int make_request(struct verification *v, struct verify_file *first, bool alone,
-                        sbr_request **ret, sbr_error *err)
-{
-    if (request_new(NULL, NULL, ret, err) < 0)
-        return err->code;
-    (*ret)->has_options = true;
-    if (fill(v, first, alone, *ret, err) == 0)
-        return 0;
-    request_free(take_ptr(*ret));
-    return err->code;
-}
-
-int verify_request(struct verification *v, struct verify_file *first, sbr_request **ret,
-                   sbr_error *err)
-{
-    return make_request(v, first, false, ret, err);
-}
-
-int verify_request_alone(struct verification *v, struct verify_file *file, sbr_request **ret,
-                         sbr_error *err)
-{
-    return make_request(v, file, true, ret, err);
-}
-
-void verify_files_done(struct verification *v)
-{
-    for (size_t i = 0; i < v->n_files; i++) {
-        free(v->files[i].path);
-        free(v->files[i].data);
-    }
-    free(v->files);
-    string_list_done(&v->excludes);
-    calls_done(&v->calls);
+                       "--call needs one file, or --code; %zu files are checked", in->files.n);
+    return in->project[0] && !req->project ? request_set_project(req, in->project, err) : 0;
 }

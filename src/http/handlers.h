@@ -26,6 +26,9 @@ void batches_create(struct exchange *x);
 void work_calls_test(struct exchange *x);
 void work_calls_build(struct exchange *x);
 void work_calls_golden(struct exchange *x);
+void work_calls_verify(struct exchange *x);
+void work_calls_compare(struct exchange *x);
+void work_calls_profile(struct exchange *x);
 
 void sessions_create(struct exchange *x);
 void sessions_list(struct exchange *x);

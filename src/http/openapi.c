@@ -17,8 +17,11 @@ EMBEDDED(request);
 EMBEDDED(result);
 EMBEDDED(event);
 EMBEDDED(build);
+EMBEDDED(comparison);
 EMBEDDED(golden);
+EMBEDDED(profile);
 EMBEDDED(test);
+EMBEDDED(verify);
 EMBEDDED(http);
 
 static const struct {
@@ -29,8 +32,11 @@ static const struct {
     { "result", result_schema_image_start, result_schema_image_end },
     { "event", event_schema_image_start, event_schema_image_end },
     { "build", build_schema_image_start, build_schema_image_end },
+    { "comparison", comparison_schema_image_start, comparison_schema_image_end },
     { "golden", golden_schema_image_start, golden_schema_image_end },
+    { "profile", profile_schema_image_start, profile_schema_image_end },
     { "test", test_schema_image_start, test_schema_image_end },
+    { "verify", verify_schema_image_start, verify_schema_image_end },
 };
 
 #define REF "#/components/schemas/"

@@ -337,6 +337,9 @@ static int bound(struct server *server, const struct tenant *tenant, sbr_request
     if (check_limits(tenant, &req->limits, "limits", fault) < 0 ||
         check_network(tenant, req, fault) < 0)
         return -1;
+    if (tenant->languages[0] &&
+        request_set_text(&req->only_languages, tenant->languages, &fault->err) < 0)
+        return -1;
     return request_set_caller(req, tenant->name, &fault->err) < 0 ? -1 : 0;
 }
 

@@ -1,6 +1,7 @@
-/* POST /v1/tests, /v1/builds, /v1/golden: work on a project of the tenant's: its files, a
- * workspace, a root.  The call waits, so it has a thread; an execution without a job counts it
- * among the runs. */
+/* POST /v1/tests, /v1/builds, /v1/golden, /v1/verify, /v1/comparisons, /v1/profiles: work on code
+ * of the tenant's: its files, a workspace, a root.  The call waits, so it has a thread; an
+ * execution without a job counts it among the runs. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -15,29 +16,31 @@
 #include "http/problem.h"
 #include "http/server.h"
 #include "http/submission.h"
+#include "http/work_fields.h"
 
 struct work_call {
     const struct work_kind *kind;
     struct execution *execution;
-    char *tool, *cases; /* NULL: not said; `tool` is also the runner of tests */
-    unsigned int repeat;
-    bool twice, coverage, installs_nothing;
+    json_t *own;         /* the fields of the body that are no part of a request */
+    sbr_request *second; /* the other program of a comparison; NULL: none */
+    bool installs_nothing;
     int stop_fd;
 };
 
 /* What the routes differ in. */
 struct work_kind {
     int (*run)(struct offload *o, sbr_error *err);
-    const char *fields[4]; /* of the body that are no part of the request */
-    bool bounded;          /* the library has limits of its own for it */
+    const char *fields[WORK_FIELDS_MOST];
+    bool bounded; /* the library has limits of its own for it */
+    bool pair;    /* two requests, `a` and `b` */
 };
 
 static int run_build(struct offload *o, sbr_error *err)
 {
     const struct work_call *b = o->extra;
     const sbr_build how = { .struct_size = sizeof(how),
-                            .tool = b->tool,
-                            .twice = b->twice,
+                            .tool = json_string_value(json_object_get(b->own, "tool")),
+                            .twice = json_is_true(json_object_get(b->own, "twice")),
                             .stop_fd = b->stop_fd,
                             .installs_nothing = b->installs_nothing };
 
@@ -48,9 +51,9 @@ static int run_test(struct offload *o, sbr_error *err)
 {
     const struct work_call *b = o->extra;
     const sbr_test how = { .struct_size = sizeof(how),
-                           .runner = b->tool,
-                           .repeat = b->repeat,
-                           .coverage = b->coverage,
+                           .runner = json_string_value(json_object_get(b->own, "runner")),
+                           .repeat = work_fields_count(b->own, "repeat", 1),
+                           .coverage = json_is_true(json_object_get(b->own, "coverage")),
                            .stop_fd = b->stop_fd,
                            .installs_nothing = b->installs_nothing };
 
@@ -61,22 +64,86 @@ static int run_test(struct offload *o, sbr_error *err)
 static int run_golden(struct offload *o, sbr_error *err)
 {
     const struct work_call *b = o->extra;
+    scoped_free char *cases = json_dumps(json_object_get(b->own, "cases"), JSON_COMPACT);
     const sbr_golden how = {
-        .struct_size = sizeof(how), .cases = b->cases, .jobs = 1, .stop_fd = b->stop_fd
+        .struct_size = sizeof(how), .cases = cases, .jobs = 1, .stop_fd = b->stop_fd
     };
 
-    return sbr_golden_run(o->server->rt, o->req, &how, &o->body, err);
+    return cases ? sbr_golden_run(o->server->rt, o->req, &how, &o->body, err)
+                 : err_set_oom(err, "golden");
 }
 
-static const struct work_kind build_kind = { run_build, { "tool", "twice" }, true };
-static const struct work_kind test_kind = { run_test, { "runner", "repeat", "coverage" }, true };
-static const struct work_kind golden_kind = { run_golden, { "cases" }, false };
+static int run_verify(struct offload *o, sbr_error *err)
+{
+    const struct work_call *b = o->extra;
+    scoped_free const char **paths = work_fields_texts(b->own, "paths");
+    scoped_free const char **calls = work_fields_texts(b->own, "calls");
+    scoped_free const char **skip = work_fields_texts(b->own, "skip");
+    const sbr_verify how = { .struct_size = sizeof(how),
+                             .files = json_object_get(b->own, "paths") ? paths : NULL,
+                             .calls = calls,
+                             .skip = skip,
+                             .jobs = 1,
+                             .stop_fd = b->stop_fd,
+                             .installs_nothing = b->installs_nothing };
+
+    if (!paths || !calls || !skip)
+        return err_set_oom(err, "verify");
+    return sbr_verify_run(o->server->rt, o->req, &how, &o->body, err);
+}
+
+static int run_comparison(struct offload *o, sbr_error *err)
+{
+    const struct work_call *b = o->extra;
+    char tolerance[40];
+    struct work_inputs inputs = { 0 };
+    const sbr_compare plain = { .struct_size = sizeof(plain),
+                                .repeat = work_fields_count(b->own, "repeat", 0),
+                                .warm_up = work_fields_count(b->own, "warm_up", 1),
+                                .checker = json_string_value(json_object_get(b->own, "checker")),
+                                .tolerance = work_fields_decimal(b->own, "tolerance", tolerance,
+                                                                 sizeof(tolerance)),
+                                .stop_fd = b->stop_fd };
+    sbr_compare how = plain;
+    int r = work_fields_inputs(b->own, &inputs, err);
+
+    how.inputs = inputs.items;
+    how.n_inputs = inputs.n;
+    if (r == 0)
+        r = sbr_compare_run(o->server->rt, o->req, b->second, &how, &o->body, err);
+    work_fields_inputs_done(&inputs);
+    return r;
+}
+
+static int run_profile(struct offload *o, sbr_error *err)
+{
+    const struct work_call *b = o->extra;
+    const sbr_profile how = { .struct_size = sizeof(how),
+                              .repeat = work_fields_count(b->own, "repeat", 0),
+                              .warm_up = work_fields_count(b->own, "warm_up", 1),
+                              .stop_fd = b->stop_fd };
+
+    return sbr_profile_run(o->server->rt, o->req, &how, &o->body, err);
+}
+
+static const struct work_kind build_kind = { run_build, { "tool", "twice" }, true, false };
+static const struct work_kind test_kind = {
+    run_test, { "runner", "repeat", "coverage" }, true, false
+};
+static const struct work_kind golden_kind = { run_golden, { "cases" }, false, false };
+static const struct work_kind verify_kind = {
+    run_verify, { "paths", "calls", "skip" }, true, false
+};
+static const struct work_kind comparison_kind = {
+    run_comparison, { "a", "b", "inputs", "repeat", "warm_up", "checker", "tolerance" }, false, true
+};
+static const struct work_kind profile_kind = { run_profile, { "repeat", "warm_up" }, false, false };
 
 static void call_done(struct work_call *b)
 {
     close(b->stop_fd);
-    free(b->tool);
-    free(b->cases);
+    sbr_request_free(b->second);
+    json_decref(b->own);
     free(b);
 }
 
@@ -125,63 +192,89 @@ static struct work_call *read_own(json_t *body, const struct tenant *tenant,
                                   const struct work_kind *kind)
 {
     struct work_call *b = calloc(1, sizeof(*b));
-    const char *field = kind == &test_kind ? "runner" : "tool";
-    const char *tool = json_string_value(json_object_get(body, field));
-    const json_t *cases = json_object_get(body, "cases");
 
     if (!b)
         return NULL;
     b->kind = kind;
+    b->own = json_object();
     b->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    b->tool = tool ? strdup(tool) : NULL;
-    b->cases = cases ? json_dumps(cases, JSON_COMPACT) : NULL;
-    b->twice = json_is_true(json_object_get(body, "twice"));
-    b->coverage = json_is_true(json_object_get(body, "coverage"));
-    b->repeat = (unsigned int)json_integer_value(json_object_get(body, "repeat"));
     b->installs_nothing = tenant->network < NETWORK_ALLOW;
-    if (b->stop_fd < 0 || (tool && !b->tool) || (cases && !b->cases)) {
+    if (b->stop_fd < 0 || !b->own) {
         call_done(b);
         return NULL;
     }
-    for (size_t i = 0; i < ARRAY_LEN(kind->fields) && kind->fields[i]; i++)
+    for (size_t i = 0; i < WORK_FIELDS_MOST && kind->fields[i]; i++) {
+        json_t *value = json_object_get(body, kind->fields[i]);
+
+        if (value)
+            (void)json_object_set(b->own, kind->fields[i], value);
         (void)json_object_del(body, kind->fields[i]);
+    }
     return b;
 }
 
-#define MOST_REPEATS 1000
-
-static bool is_wrong(const json_t *value, const char *field)
+static void refuse(struct exchange *x, const char *field, const char *detail)
 {
-    if (!strcmp(field, "cases"))
-        return !json_is_array(value);
-    if (!value)
-        return false;
-    if (!strcmp(field, "repeat"))
-        return !json_is_integer(value) || json_integer_value(value) < 1 ||
-               json_integer_value(value) > MOST_REPEATS;
-    if (!strcmp(field, "tool") || !strcmp(field, "runner"))
-        return !json_is_string(value);
-    return !json_is_boolean(value);
+    problem_reply(x, &(struct problem){
+                         .status = HTTP_UNPROCESSABLE_CONTENT, .detail = detail, .field = field });
 }
 
 static bool check_own(struct exchange *x, const json_t *body, const struct work_kind *kind)
 {
-    for (size_t i = 0; i < ARRAY_LEN(kind->fields) && kind->fields[i]; i++) {
-        if (!is_wrong(json_object_get(body, kind->fields[i]), kind->fields[i]))
+    for (size_t i = 0; i < WORK_FIELDS_MOST && kind->fields[i]; i++) {
+        const char *detail =
+            work_fields_fault(kind->fields[i], json_object_get(body, kind->fields[i]));
+
+        if (!detail)
             continue;
-        problem_reply(x, &(struct problem){
-                             .status = HTTP_UNPROCESSABLE_CONTENT,
-                             .detail = "`tool` and `runner` are strings, `twice` and `coverage` "
-                                       "booleans, `repeat` is 1 to 1000, `cases` an array",
-                             .field = kind->fields[i] });
+        refuse(x, kind->fields[i], detail);
         return false;
     }
     return true;
 }
 
+/* A request that stands in a field of its own; 0, or -1 when it was refused. */
+static int read_part(struct exchange *x, const json_t *own, const char *name, sbr_request **ret)
+{
+    struct submission_fault fault = { .status = 0 };
+    char field[sizeof(fault.field)];
+
+    if (submission_read(x->server, &x->tenant, json_object_get(own, name), ret, &fault) == 0)
+        return 0;
+    snprintf(field, sizeof(field), "%s%s%.50s", name, fault.field[0] ? "/" : "", fault.field);
+    memcpy(fault.field, field, sizeof(fault.field));
+    submission_refuse(x, &fault);
+    return -1;
+}
+
+static int read_pair(struct exchange *x, const json_t *body, struct work_call *b, sbr_request **ret)
+{
+    const char *other = json_object_iter_key(json_object_iter((json_t *)(uintptr_t)body));
+
+    if (other) {
+        refuse(x, other, "what a program needs stands in its own request, `a` or `b`");
+        return -1;
+    }
+    return read_part(x, b->own, "a", ret) < 0 ? -1 : read_part(x, b->own, "b", &b->second);
+}
+
+static int read_single(struct exchange *x, const json_t *body, sbr_request **ret)
+{
+    struct submission_fault fault = { .status = 0 };
+
+    if (submission_read(x->server, &x->tenant, body, ret, &fault) == 0)
+        return 0;
+    submission_refuse(x, &fault);
+    return -1;
+}
+
 /* Room among the runs, in memory too; false: replied. */
 static bool is_admitted(struct exchange *x, const sbr_request *req, struct work_call *b)
 {
+    const sbr_request *larger =
+        b->second && b->second->limits.value[SBR_MEMORY_BYTES] > req->limits.value[SBR_MEMORY_BYTES]
+            ? b->second
+            : req; /* of two, one runs at a time */
     struct problem full;
     sbr_error err;
 
@@ -189,7 +282,7 @@ static bool is_admitted(struct exchange *x, const sbr_request *req, struct work_
         problem_reply(x, &full);
         return false;
     }
-    if (admission_check(x->server, req, &err) < 0) {
+    if (admission_check(x->server, larger, &err) < 0) {
         problem_reply_error(x, &err);
         return false;
     }
@@ -198,26 +291,43 @@ static bool is_admitted(struct exchange *x, const sbr_request *req, struct work_
         exchange_reply(x, HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
         return false;
     }
-    b->execution->memory_bytes = req->limits.value[SBR_MEMORY_BYTES];
+    b->execution->memory_bytes = larger->limits.value[SBR_MEMORY_BYTES];
     return true;
+}
+
+/* A path of a root would be read out here, where nothing hides the secrets of a tree. */
+static int check_paths(struct exchange *x, const json_t *own, const sbr_request *req)
+{
+    const json_t *paths = json_object_get(own, "paths"), *path;
+    size_t i;
+
+    json_array_foreach(paths, i, path) {
+        size_t k = 0;
+
+        while (k < req->n_files && strcmp(req->files[k].path, json_string_value(path)) != 0)
+            k++;
+        if (k < req->n_files)
+            continue;
+        refuse(x, "paths", "`paths` names what is in `files`, and this one is not");
+        return -1;
+    }
+    return 0;
 }
 
 static void start(struct exchange *x, json_t *body, struct work_call *b)
 {
-    struct submission_fault fault = { .status = 0 };
     struct offload o = { .work = b->kind->run, .done = call_over, .left = client_left, .extra = b };
+    int r = b->kind->pair ? read_pair(x, body, b, &o.req) : read_single(x, body, &o.req);
 
-    if (submission_read(x->server, &x->tenant, body, &o.req, &fault) < 0) {
-        submission_refuse(x, &fault);
-    } else {
+    if (r == 0 && check_paths(x, b->own, o.req) == 0) {
         if (b->kind->bounded)
             give_ceilings(&x->tenant, &o.req->limits);
         if (is_admitted(x, o.req, b)) {
             offload_start(x, &o);
             return;
         }
-        sbr_request_free(o.req);
     }
+    sbr_request_free(o.req);
     call_done(b);
 }
 
@@ -251,4 +361,19 @@ void work_calls_test(struct exchange *x)
 void work_calls_golden(struct exchange *x)
 {
     create(x, &golden_kind);
+}
+
+void work_calls_verify(struct exchange *x)
+{
+    create(x, &verify_kind);
+}
+
+void work_calls_compare(struct exchange *x)
+{
+    create(x, &comparison_kind);
+}
+
+void work_calls_profile(struct exchange *x)
+{
+    create(x, &profile_kind);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "image/image.h"
 #include "job/job.h"
 #include "job/job_steps.h"
@@ -143,13 +144,28 @@ static int find_image(sbr_job *job, sbr_error *err)
     return 0;
 }
 
+/* Work on code finds languages by the files, so a job looks once more. */
+static int check_language(const sbr_job *job, sbr_error *err)
+{
+    const char *name = job->language ? job->language->name : "command", *asked = job->req->language;
+    char given[64];
+
+    snprintf(given, sizeof(given), "%.*s", asked ? (int)strcspn(asked, "@") : 0,
+             asked ? asked : "");
+    if (!job->req->only_languages || text_list_has(job->req->only_languages, name) ||
+        (asked && text_list_has(job->req->only_languages, given)))
+        return 0;
+    return err_set(err, SBR_E_DENIED, "language",
+                   "the language '%.60s' is not allowed; ask the operator for one that is", name);
+}
+
 int job_resolve(sbr_job *job, sbr_error *err)
 {
     const char *name = job->req->language;
 
     if (request_check(job->req, err) < 0)
         return err->code;
-    if (name && language_resolve(name, &job->language, err) < 0)
+    if ((name && language_resolve(name, &job->language, err) < 0) || check_language(job, err) < 0)
         return err->code;
     if (find_image(job, err) < 0)
         return err->code;

@@ -94,7 +94,10 @@ struct request_tty {
 
 struct sbr_request {
     char *language; /* NULL: args are the command */
-    char *policy;   /* NULL: "default" */
+    /* With commas, `command` for args alone: the only languages that its runs may have, whoever
+     * names them; NULL: any. */
+    char *only_languages;
+    char *policy; /* NULL: "default" */
     /* Of a request in JSON, until it is complete: a harness around the program, its values, and a
      * language of the request's own. */
     char *template_name, *language_file;
@@ -188,7 +191,7 @@ bool request_image_is_name(const char *ref);
 /* "native", "auto", "oci:RUNTIME", "docker[:SOCKET]" or "podman[:SOCKET]". */
 int request_check_backend(const char *name, sbr_error *err) must_check;
 int request_set_backend(sbr_request *req, const char *name, sbr_error *err);
-/* Of backend and image: their memory; what `over` gives replaces what `req` has. */
+/* Of backend, image, allowed languages: their memory; what `over` gives replaces what `req` has. */
 void request_free_surroundings(sbr_request *req);
 int request_override_surroundings(sbr_request *req, const sbr_request *over, sbr_error *err);
 /* True for "native", and where none is given. */

@@ -276,11 +276,14 @@ void request_free_surroundings(sbr_request *req)
 {
     free(req->backend);
     free(req->image);
+    free(req->only_languages);
 }
 
 int request_override_surroundings(sbr_request *req, const sbr_request *over, sbr_error *err)
 {
-    if (over->backend && request_set_text(&req->backend, over->backend, err) < 0)
+    if ((over->only_languages &&
+         request_set_text(&req->only_languages, over->only_languages, err) < 0) ||
+        (over->backend && request_set_text(&req->backend, over->backend, err) < 0))
         return err->code;
     return over->image ? request_set_text(&req->image, over->image, err) : 0;
 }

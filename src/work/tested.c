@@ -12,6 +12,7 @@
 #include "base/tree_remove.h"
 #include "model/result.h"
 #include "work/run_alone.h"
+#include "work/test_select.h"
 #include "work/work_limits.h"
 
 #define MOST_REPORT (64u << 20)
@@ -177,35 +178,55 @@ static void put_counts(struct jsonw *j, const struct report *r)
     jsonw_close(j, '}');
 }
 
-static void put_more(struct jsonw *j, const struct tested_summary *s)
+static void put_more(struct jsonw *j, const struct tested_rounds *t)
 {
-    if (s->measured)
-        jsonw_fixed(j, "coverage_percent", s->percent, 3);
-    else if (s->covers)
+    if (t->measured)
+        jsonw_fixed(j, "coverage_percent", t->percent, 3);
+    else if (t->coverage)
         jsonw_null(j, "coverage_percent");
-    if (s->repeat < 2)
+    if (t->repeat < 2)
         return;
-    jsonw_number(j, "repeat", s->repeat);
+    jsonw_number(j, "repeat", t->repeat);
     jsonw_open(j, "flaky", '[');
-    for (size_t i = 0; i < s->report->n; i++)
-        if (test_report_is_flaky(&s->report->cases[i]))
-            jsonw_text(j, NULL, s->report->cases[i].name);
+    for (size_t i = 0; i < t->report.n; i++)
+        if (test_report_is_flaky(&t->report.cases[i]))
+            jsonw_text(j, NULL, t->report.cases[i].name);
     jsonw_close(j, ']');
 }
 
-char *tested_to_json(const struct tested_summary *s, const sbr_result *result)
+void tested_begin_rounds(struct tested_rounds *t)
 {
-    scoped_free char *run = sbr_result_to_json(result);
+    test_report_done(&t->report);
+    t->failed = t->measured = false;
+}
+
+int tested_add_round(struct tested_rounds *t, sbr_error *err)
+{
+    const sbr_report *run = sbr_result_report(t->tested.result);
+
+    t->failed |= !tested_passed(&t->tested);
+    if (t->coverage)
+        t->measured |= test_select_percent(t->coverage, run->out, run->out_len, &t->percent);
+    if (t->repeat > 1)
+        return test_report_merge(&t->report, &t->tested.report, err);
+    t->report = t->tested.report;
+    t->tested.report = (struct report){ 0 };
+    return 0;
+}
+
+char *tested_rounds_to_json(const struct tested_rounds *t)
+{
+    scoped_free char *run = sbr_result_to_json(t->tested.result);
     struct jsonw j;
 
     if (!run)
         return NULL;
     jsonw_init(&j, false);
     jsonw_open(&j, NULL, '{');
-    jsonw_text(&j, "runner", s->runner);
-    put_counts(&j, s->report);
-    put_more(&j, s);
-    test_report_put_json(&j, "cases", s->report);
+    jsonw_text(&j, "runner", t->runner->name);
+    put_counts(&j, &t->report);
+    put_more(&j, t);
+    test_report_put_json(&j, "cases", &t->report);
     buf_add_text(&j.out, ",");
     buf_add_text(&j.out, run + 1);
     return jsonw_take(&j);

@@ -29,15 +29,22 @@ int tested_run(struct tested *t, sbr_runtime *rt, sbr_request *req, sbr_error *e
 bool tested_passed(const struct tested *t);
 void tested_done(struct tested *t);
 
-/* What is reported beside the result of the last run. */
-struct tested_summary {
-    const char *runner;
-    const struct report *report; /* of all runs */
-    unsigned int repeat;         /* runs; 1: no word about flaky ones */
-    bool covers, measured;       /* coverage was asked for; and the runner said it */
-    uint64_t percent;            /* that ran, in thousandths */
+/* Runs of the same tests, which are reported as one. */
+struct tested_rounds {
+    const struct test_runner *runner;
+    struct tested tested;                 /* the last run */
+    struct report report;                 /* of all */
+    const struct test_coverage *coverage; /* NULL: not asked for */
+    unsigned int repeat;                  /* runs; 1: no word about flaky ones */
+    uint64_t percent;                     /* that ran, in thousandths */
+    bool measured, failed;                /* the runner said so; a run or a case failed */
 };
-/* The result of the run with the fields of the tests in front; NULL without memory. */
-char *tested_to_json(const struct tested_summary *s, const sbr_result *result);
+
+/* After tested_run.  One run counts as it is; of several, a case that failed once has failed. */
+int tested_add_round(struct tested_rounds *t, sbr_error *err) must_check;
+/* Forgets the rounds, not how they are run. */
+void tested_begin_rounds(struct tested_rounds *t);
+/* The result of the last run with the fields of the tests in front; NULL without memory. */
+char *tested_rounds_to_json(const struct tested_rounds *t);
 
 #endif

@@ -58,21 +58,19 @@ static const struct {
 };
 /* clang-format on */
 
-static bool is_configured(const struct verify_tool *tool, int dir_fd)
+static bool is_configured(const struct verify_tool *tool, const struct signs *project)
 {
-    const struct signs project = { .dir_fd = dir_fd };
-
     for (size_t i = 0; i < sizeof(signs) / sizeof(*signs); i++)
         if (!strcmp(signs[i].tool, tool->runner.name) &&
-            signs_have(&project, SIGNS_HERE, signs[i].pattern, signs[i].text))
+            signs_have(project, SIGNS_HERE, signs[i].pattern, signs[i].text))
             return true;
     return false;
 }
 
-const struct verify_tool *verify_tool_next(int dir_fd, size_t *i)
+const struct verify_tool *verify_tool_next(const struct signs *project, size_t *i)
 {
     while (*i < sizeof(tools) / sizeof(*tools))
-        if (is_configured(&tools[(*i)++], dir_fd))
+        if (is_configured(&tools[(*i)++], project))
             return &tools[*i - 1];
     return NULL;
 }

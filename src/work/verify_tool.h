@@ -11,8 +11,8 @@ struct verify_tool {
     bool takes_files;           /* their names follow the command; otherwise it takes the project */
 };
 
-/* The i-th tool of the table that the directory configures; *i goes on behind it.  NULL: none. */
-const struct verify_tool *verify_tool_next(int dir_fd, size_t *i);
+/* The i-th tool of the table that the project configures; *i goes on behind it.  NULL: none. */
+const struct verify_tool *verify_tool_next(const struct signs *project, size_t *i);
 /* True for a file that the tool is for. */
 bool verify_tool_takes(const struct verify_tool *tool, const char *path);
 

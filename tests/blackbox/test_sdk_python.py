@@ -170,3 +170,38 @@ def test_an_ordinary_user_has_it_too(play, folder):
     given = play("r = Sandbox(**HERE).run('print(1)', allow_degraded=True); print(json.dumps([r.stdout, r.success]))",
                  caller=user, SANDBOX_RUN_STATE=support.state_of(user))
     assert given == ["1\n", True]
+
+
+# One project: tests, a build, golden cases; of this machine as a directory, of a service as files and cases.
+PROJECT = {"test_a.py": "import unittest\n\nclass A(unittest.TestCase):\n    def test_good(self):\n        pass\n"
+                        "    def test_bad(self):\n        self.fail('x')\n",
+           "Makefile": "all:\n\t@echo made > out.txt; echo 'a.c:1:2: warning: odd' >&2\n",
+           "golden/one/command": "cat Makefile | head -c 4", "golden/one/stdout": "all:"}
+
+
+def make_project(folder):
+    for name, text in PROJECT.items():
+        (folder / "p" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "p" / name).write_text(text)
+
+
+def test_work_on_a_project(play, folder):
+    make_project(folder)
+    given = play(f"""
+files, box = {PROJECT!r}, Sandbox(**HERE)
+where = {{"files": {{name: files[name] for name in ("test_a.py", "Makefile")}}}} if HERE else {{"project": os.path.abspath("p")}}
+cases = {{**where, "cases": [{{"name": "one", "command": files["golden/one/command"], "stdout": "all:"}}]}}
+tested, built = box.test(**where, repeat=2), box.build(**where, tool="make")
+os.chdir("p")
+golden = box.golden(**cases) if HERE else box.golden(os.path.abspath("golden"))
+checked = [box.verify("def f(): return 1", "python", calls=["f() == 1", "f() == 2"]), box.verify(**where, skip=["golden"])]
+async def later():
+    async with AsyncSandbox(**HERE) as box:
+        return (await box.verify("x = (", "python")).verdict
+print(json.dumps([tested.runner, {{one["name"]: one["outcome"] for one in tested.cases}}, built.tool, built.messages[0]["line"],
+                  [one["path"] for one in built.artifacts], [one["outcome"] for one in golden.cases],
+                  [one.verdict for one in checked], [one["outcome"] for one in checked[0].checks[-1]["cases"]],
+                  [one["check"] for one in checked[1].checks if not one["file"]], asyncio.run(later())]))
+""")
+    assert given == ["unittest", {"test_a.A.test_good": "passed", "test_a.A.test_bad": "failed"}, "make", 1, ["out.txt"],
+                     ["passed"], ["failed", "failed"], ["passed", "failed"], ["tests"], "failed"]

@@ -9,6 +9,7 @@ import gateway
 import oci_images
 import registry_packages
 import support
+import test_sdk_python
 
 SDK = support.REPO / "sdk" / "typescript"
 NODE_ONLY = {"PATH": os.environ.get("PATH", "/usr/bin:/bin")}
@@ -168,3 +169,23 @@ const files = [{ path: "package.json", content: "{}" }];
 print(await new SandboxExecutor().execute('npm test', {image: 'node:20-alpine', timeout: 60000, cpuLimit: '1', memoryLimit: '1g'}, files));
 """, CONTAINERS_REGISTRIES_CONF=registry.config, SANDBOX_RUN_CACHE=str(folder / "cache"))
     assert (given["exitCode"], given["stdout"]) == (0, "npm test: {}\n"), given
+
+
+def test_work_on_a_project(play, folder):
+    test_sdk_python.make_project(folder)
+    tested, built, golden, checked = play(f"""
+const files = {json.dumps(test_sdk_python.PROJECT)}, box = new SandboxExecutor(HERE);
+const listed = ["test_a.py", "Makefile"].map((path) => ({{ path, content: files[path] }}));
+process.chdir({json.dumps(str(folder / "p"))});
+const where = HERE.baseUrl ? {{ files: listed }} : {{ project: process.cwd() }};
+const cases = [{{ name: "one", command: files["golden/one/command"], stdout: "all:" }}];
+const golden = await box.golden(HERE.baseUrl ? {{ files: listed, cases }} : {{ project: process.cwd() + "/golden" }});
+print([await box.test({{ ...where, repeat: 2 }}), await box.build({{ ...where, tool: "make" }}), golden,
+  [await box.verify({{ language: "python", code: "def f(): return 1", calls: ["f() == 1", "f() == 2"] }}),
+   await box.verify({{ ...where, skip: ["golden"] }})]]);
+""")
+    assert {one["name"]: one["outcome"] for one in tested["cases"]} == {"test_a.A.test_good": "passed", "test_a.A.test_bad": "failed"}
+    assert [one["path"] for one in built["artifacts"]] == ["out.txt"] and [one["outcome"] for one in golden["cases"]] == ["passed"]
+    assert [one["verdict"] for one in checked] == ["failed", "failed"]
+    assert [one["outcome"] for one in checked[0]["checks"][-1]["cases"]] == ["passed", "failed"]
+    assert [one["check"] for one in checked[1]["checks"] if not one["file"]] == ["tests"]

@@ -158,11 +158,11 @@ def test_tools_run_where_the_project_configures_them(any_caller, repo):
 
 @pytest.mark.parametrize("words, message", [
     (("--staged", "a.py"), "give one of files, --code, --staged and --commit"),
-    (("--skip", "all"), "--skip 'all' is none of syntax, types, lint"),
+    (("--skip", "all"), "there is no check 'all' to skip; give syntax, types, lint"),
     (("-c", "x"), "--code needs --lang NAME"),
     (("--staged",), "in no git repository"),
     (("--write", "a.py", "--yes"), "--write needs code"),
-    (("-l", "bash", "-c", "f() { :; }", "--call", "f"), "--call cannot be checked in bash; it can in python"),
+    (("-l", "bash", "-c", "f() { :; }", "--call", "f"), "calls cannot be checked in bash; they can in python"),
     (("--install-hook", "pre-merge"), "--install-hook takes pre-commit or pre-push"),
 ])
 def test_what_cannot_be_done_is_refused(any_caller, folder, words, message):

@@ -77,6 +77,9 @@ class AsyncSandbox:
     async def golden(self, project: Optional[str] = None, **fields: Any) -> Result:
         return await in_thread(self.sandbox.golden, project, call=Call(), **fields)
 
+    async def verify(self, code: Optional[str] = None, language: Optional[str] = None, **fields: Any) -> Result:
+        return await in_thread(self.sandbox.verify, code, language, call=Call(), **fields)
+
     async def health_check(self) -> bool:
         return await in_thread(self.sandbox.health_check)
 

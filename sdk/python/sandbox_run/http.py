@@ -178,6 +178,9 @@ class Http:
         """`kind`: tests, builds or golden."""
         return dict(self._json("POST", f"/v1/{kind}", request, call))
 
+    def verify(self, request: Mapping[str, Any], call: Call) -> Dict[str, Any]:
+        return dict(self._json("POST", "/v1/verify", request, call))
+
     def languages(self) -> List[Dict[str, Any]]:
         return list(self._json("GET", "/v1/languages")["languages"])
 

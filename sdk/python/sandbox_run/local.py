@@ -43,6 +43,26 @@ def work_words(kind: str, request: Mapping[str, Any]) -> List[str]:
     return [*words, str(request["project"]), *(["--", *request["args"]] if request.get("args") else [])]
 
 
+REPEATED = {"deps": "--dep", "calls": "--call", "skip": "--skip"}
+
+
+def verify_words(request: Mapping[str, Any]) -> List[str]:
+    """The command line for code, which it reads from stdin, or for a project and `paths` in it."""
+    if request.get("files"):
+        raise errors.InvalidRequest("give `code`, or `project`, a directory of this machine; files are for a service")
+    words = ["verify"]
+    for name, value in request.items():
+        if name in REPEATED:
+            words += [word for item in value for word in (REPEATED[name], str(item))]
+        elif name == "limits":
+            words += [word for limit, text in value.items() for word in (f"--{limit}", str(text))]
+        elif name == "language":
+            words += ["--lang", str(value)]
+        elif name not in ("code", "paths") and value is not False:
+            words += [f"--{name.replace('_', '-')}"] + ([] if value is True else [str(value)])
+    return words + [os.path.join(str(request.get("project", "")), path) for path in request.get("paths", ())]
+
+
 class Local:
     def __init__(self, binary: Optional[str] = None) -> None:
         self.binary = find_binary(binary)
@@ -107,6 +127,9 @@ class Local:
     def work(self, kind: str, request: Mapping[str, Any], call: Call) -> Dict[str, Any]:
         """`kind`: tests, builds or golden; of a directory of this machine."""
         return self.checked(work_words(kind, request), b"", call)
+
+    def verify(self, request: Mapping[str, Any], call: Call) -> Dict[str, Any]:
+        return self.checked(verify_words(request), str(request.get("code", "")).encode("utf-8", "surrogatepass"), call)
 
     def languages(self) -> List[Dict[str, Any]]:
         return list(self.checked(["languages"])["languages"])

@@ -77,6 +77,16 @@ class Sandbox:
         """Runs golden cases: those of a directory of this machine, or of a service those of the list `cases`."""
         return self._work("golden", project, fields, call)
 
+    def verify(self, code: Optional[str] = None, language: Optional[str] = None, *, call: Optional[Call] = None,
+               **fields: Any) -> Result:
+        """Checks code, or a `project`: `verdict`, `reasons`, `checks`.  `calls` are lines that have to be true.
+
+        `skip` names checks to leave out, `paths` the files to check; a service takes `files`, or a root of its own.
+        """
+        request = requests.request_of(code, language=language, **fields)
+        del request["stdin"]
+        return checked(self.transport.verify(request, call or Call()))
+
     def _work(self, kind: str, project: Optional[str], fields: Mapping[str, Any], call: Optional[Call]) -> Result:
         request = requests.request_of(None, project=project, **fields)
         del request["stdin"]

@@ -426,6 +426,40 @@ export interface Schemas {
     sha256: string | null;
     [field: string]: unknown;
   };
+  comparison: {
+    /** As in `same output, B 1.8 × faster, ± 6 %`. */
+    verdict: string;
+    same_output: boolean;
+    inputs: number;
+    different_inputs: number;
+    /** Its name; only where outputs differ. */
+    first_different_input?: string;
+    first_different_input_base64?: string;
+    difference?: string;
+    ratio: Schemas["comparison/figures"];
+    a: Schemas["comparison/program"];
+    b: Schemas["comparison/program"];
+    [field: string]: unknown;
+  };
+  "comparison/program": {
+    program: string;
+    language: string | null;
+    wall_ms: Schemas["comparison/figures"];
+    cpu_ms: Schemas["comparison/figures"];
+    peak_memory_bytes: Schemas["comparison/figures"];
+    [field: string]: unknown;
+  };
+  "comparison/figures": {
+    runs: number;
+    min: number;
+    median: number;
+    p95: number;
+    max: number;
+    /** Half of what lies between the first and the third quarter, as a part of the median. */
+    spread: number;
+    outliers: number;
+    [field: string]: unknown;
+  };
   golden: {
     success: boolean;
     summary: {
@@ -446,6 +480,37 @@ export interface Schemas {
     message: string | null;
     file: string | null;
     line: number | null;
+    [field: string]: unknown;
+  };
+  profile: {
+    program: string;
+    language: string | null;
+    runs: number;
+    succeeded: number;
+    wall_ms: Schemas["profile/figures"];
+    cpu_ms: Schemas["profile/figures"];
+    peak_memory_bytes: Schemas["profile/figures"];
+    over_time: Schemas["profile/point"][];
+    [field: string]: unknown;
+  };
+  "profile/point": {
+    time_ms: number;
+    /** 1: one processor, all of the time. */
+    cpu: number;
+    memory_bytes: number;
+    processes: number;
+    io_bytes_per_second: number;
+    [field: string]: unknown;
+  };
+  "profile/figures": {
+    runs: number;
+    min: number;
+    median: number;
+    p95: number;
+    max: number;
+    /** Half of what lies between the first and the third quarter, as a part of the median. */
+    spread: number;
+    outliers: number;
     [field: string]: unknown;
   };
   test: {
@@ -472,6 +537,37 @@ export interface Schemas {
     line: number | null;
     runs?: number;
     failures?: number;
+    [field: string]: unknown;
+  };
+  verify: {
+    verdict: "passed" | "failed";
+    /** One sentence for each check that failed. */
+    reasons: string[];
+    checks: Schemas["verify/check"][];
+    /** The file that --write wrote. */
+    written: string | null;
+    written_base64?: string;
+    [field: string]: unknown;
+  };
+  "verify/check": {
+    check: "syntax" | "types" | "lint" | "tests" | "golden" | "examples" | "calls";
+    tool: string | null;
+    file: string | null;
+    file_base64?: string;
+    outcome: "passed" | "failed" | "error" | "skipped";
+    reason: string | null;
+    time_ms: number;
+    output: string | null;
+    cases: Schemas["verify/case"][];
+    [field: string]: unknown;
+  };
+  "verify/case": {
+    name: string;
+    outcome: "passed" | "failed" | "skipped" | "error";
+    time_ms: number | null;
+    message: string | null;
+    file: string | null;
+    line: number | null;
     [field: string]: unknown;
   };
   mcp_message: {
@@ -641,4 +737,22 @@ export interface Schemas {
     }[];
     [field: string]: unknown;
   };
+  verify_request: {
+    /** Which of the files are checked; without it, all. */
+    paths?: string[];
+    calls?: string[];
+    skip?: ("syntax" | "types" | "lint" | "tests" | "golden" | "examples" | "calls")[];
+    [field: string]: unknown;
+  };
+  comparison_request: {
+    a: Schemas["request"];
+    b: Schemas["request"];
+    inputs?: { name?: string; content: string; encoding?: "utf-8" | "base64" }[];
+    repeat?: number;
+    warm_up?: number;
+    checker?: "exact" | "tokens" | "floats";
+    tolerance?: number;
+    [field: string]: unknown;
+  };
+  profile_request: { repeat?: number; warm_up?: number; [field: string]: unknown };
 }

@@ -5,7 +5,7 @@ import { checked, dataOf, executeRequest, statusOf } from "./request.js";
 import { Session } from "./session.js";
 import type { BuildResult, CallOptions, ConnectOptions, ExecutionResult, GoldenResult, ISandboxExecutor, MountedFile,
   RunEvent, RunRequest, RunResult, SandboxConfig, SessionInfo, StreamOptions, TestResult, Transport,
-  WorkRequest } from "./types.js";
+  VerifyRequest, VerifyResult, WorkRequest } from "./types.js";
 
 const MIB = 1024 * 1024;
 /** How often the memory is sampled that `execute` reports. */
@@ -73,6 +73,11 @@ export class SandboxExecutor implements ISandboxExecutor {
   /** Runs golden cases: those of a directory of this machine, or of a service those of `cases`. */
   async golden(request: WorkRequest, options: CallOptions = {}): Promise<GoldenResult> {
     return (await (await this.#connect()).work("golden", request, options)) as GoldenResult;
+  }
+
+  /** Checks code, or a project: `verdict`, `reasons`, `checks`. */
+  async verify(request: VerifyRequest, options: CallOptions = {}): Promise<VerifyResult> {
+    return (await (await this.#connect()).verify(request, options)) as VerifyResult;
   }
 
   /** A sandbox that stays alive: names and files stay from one cell to the next. */

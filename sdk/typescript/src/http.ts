@@ -1,7 +1,7 @@
 import { linesOf } from "./bytes.js";
 import { ConnectionError, errorOfProblem, InvalidRequestError } from "./errors.js";
 import type { CallOptions, CellRequest, RunEvent, RunRequest, RunResult, SessionInfo,
-  StreamOptions, Transport, WorkKind, WorkRequest } from "./types.js";
+  StreamOptions, Transport, VerifyRequest, WorkKind, WorkRequest } from "./types.js";
 
 const NDJSON = "application/x-ndjson";
 
@@ -67,6 +67,10 @@ export class Http implements Transport {
   /** Without samples: the service sends none. */
   stream(request: RunRequest, options: StreamOptions): AsyncIterable<RunEvent> {
     return this.#lines("/v1/executions", request, options);
+  }
+
+  verify(request: VerifyRequest, options: CallOptions): Promise<Record<string, unknown>> {
+    return this.#json("POST", "/v1/verify", { json: request, ...options });
   }
 
   work(kind: WorkKind, request: WorkRequest, options: CallOptions): Promise<Record<string, unknown>> {

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join, linesOf } from "./bytes.js";
 import { BinaryNotFoundError, errorOf, InternalError, InvalidRequestError, NotFoundError, SandboxError } from "./errors.js";
 import type { CallOptions, CellRequest, RunEvent, RunRequest, RunResult, SessionInfo, StreamOptions,
-  Transport, WorkKind, WorkRequest } from "./types.js";
+  Transport, VerifyRequest, WorkKind, WorkRequest } from "./types.js";
 
 const BINARY_ENV = "SANDBOX_RUN_BINARY";
 
@@ -26,6 +26,20 @@ function workWords(kind: WorkKind, { project, args, limits, deps, ...options }: 
   }
   for (const dep of (deps as string[] | undefined) ?? []) words.push("--dep", dep);
   return [...words, project, ...(args ? ["--", ...(args as string[])] : [])];
+}
+
+/** The command line for code, which it reads from stdin, or for a project and `paths` in it. */
+function verifyWords({ code: _code, files, language, project, paths, limits, deps, calls, skip, ...options }: VerifyRequest): string[] {
+  if (files?.length)
+    throw new InvalidRequestError("give `code`, or `project`, a directory of this machine; files are for a service", { code: "invalid" });
+  const words = ["verify", ...(language ? ["--lang", String(language)] : []), ...(project ? ["--project", String(project)] : [])];
+  for (const [name, value] of Object.entries({ ...limits, ...options })) {
+    if (value === false || value === undefined) continue;
+    words.push(`--${name.replaceAll("_", "-")}`, ...(value === true ? [] : [String(value)]));
+  }
+  for (const [option, list] of [["--dep", deps], ["--call", calls], ["--skip", skip]] as const)
+    for (const item of (list as string[] | undefined) ?? []) words.push(option, item);
+  return [...words, ...(paths ?? []).map((path) => (project ? `${String(project)}/${path}` : path))];
 }
 
 /** The sandbox-run of this machine: one process per call, no service. */
@@ -107,6 +121,10 @@ export class Local implements Transport {
   stream(request: RunRequest, options: StreamOptions): AsyncIterable<RunEvent> {
     const every = options.metricsEvery ? ["--metrics-every", options.metricsEvery] : [];
     return this.#lines(["--request", "-", ...every], JSON.stringify(request), options);
+  }
+
+  verify(request: VerifyRequest, options: CallOptions): Promise<Record<string, unknown>> {
+    return this.#checked(verifyWords(request), String(request.code ?? ""), options);
   }
 
   work(kind: WorkKind, request: WorkRequest, options: CallOptions): Promise<Record<string, unknown>> {

@@ -114,7 +114,12 @@ export type TestResult = RunResult & Schemas["test"];
 export type BuildResult = RunResult & Schemas["build"];
 export type GoldenResult = Schemas["golden"];
 
+/** Code, files for a service, or a project; `calls` are lines that have to be true. */
+export type VerifyRequest = RunRequest & Schemas["verify_request"];
+export type VerifyResult = Schemas["verify"];
+
 export interface Transport {
+  verify(request: VerifyRequest, options: CallOptions): Promise<Record<string, unknown>>;
   work(kind: WorkKind, request: WorkRequest, options: CallOptions): Promise<Record<string, unknown>>;
   run(request: RunRequest, options: CallOptions): Promise<RunResult>;
   stream(request: RunRequest, options: StreamOptions): AsyncIterable<RunEvent>;

@@ -5,9 +5,9 @@
 #include "base/buf.h"
 #include "base/scope.h"
 #include "base/text.h"
-#include "cli/verify.h"
 #include "plan/language.h"
 #include "work/call_go.h"
+#include "work/verify_parts.h"
 
 /* The words behind the driver: the file, what to do, and three for each call. */
 static char **driver_words(const struct verify_file *file, const struct calls *calls)
@@ -116,7 +116,7 @@ static int run_given_calls(struct verification *v, struct verify_file *file, sbr
         return 0;
     if (!way)
         return err_set(err, SBR_E_UNSUPPORTED, "calls",
-                       "--call cannot be checked in %s; it can in %s", file->language->name,
+                       "calls cannot be checked in %s; they can in %s", file->language->name,
                        calls_languages);
     if (verify_load(v, file, err) < 0)
         return err->code;

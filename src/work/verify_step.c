@@ -1,21 +1,21 @@
-/* One check of `verify`: how it is run, and what it came to. */
+/* One check of a verification: how it is run, and what it came to. */
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/scope.h"
-#include "cli/cmd_test.h"
-#include "cli/verify.h"
 #include "work/tested.h"
+#include "work/verify_parts.h"
 
 #define MOST_OUTPUT 8000
 #define REASON_SIZE 300
 
 bool verify_skips(const struct verification *v, const char *check)
 {
-    for (size_t i = 0; i < v->own->skips.n; i++)
-        if (!strcmp(v->own->skips.items[i], check))
+    for (const char *const *word = v->how->skip; word && *word; word++)
+        if (!strcmp(*word, check))
             return true;
     return false;
 }
@@ -133,10 +133,21 @@ void verify_step_end(struct verify_step *step, const sbr_result *result, bool pa
         step->outcome = VERIFY_ERROR;
 }
 
+int verify_go_on(const struct verification *v, sbr_error *err)
+{
+    struct pollfd stop = { .fd = v->how->stop_fd ? v->how->stop_fd : -1, .events = POLLIN };
+
+    return poll(&stop, 1, 0) == 1
+               ? err_set(err, SBR_E_BUSY, "verify", "the checks were stopped before their end")
+               : 0;
+}
+
 int verify_step_run(struct verification *v, struct verify_step *step, sbr_request *req,
                     const struct test_runner *runner, char **more, sbr_error *err)
 {
-    struct tested tested = { .installs = v->o->quiet ? NULL : cmd_test_installs };
+    struct tested tested = { .stop_fd = v->how->stop_fd,
+                             .installs_nothing = v->how->installs_nothing,
+                             .installs = v->hooks ? v->hooks->installs : NULL };
     int r = tested_prepare(&tested, runner, req, more, err);
 
     if (r == 0)
@@ -151,10 +162,9 @@ int verify_step_run(struct verification *v, struct verify_step *step, sbr_reques
     } else {
         step->outcome = VERIFY_ERROR;
         step->reason = strdup(err->message);
-        r = 0;
     }
     tested_done(&tested);
-    return r;
+    return verify_go_on(v, err);
 }
 
 void verify_step_end_cases(struct verify_step *step, const char *problem)

@@ -1,4 +1,4 @@
-/* The checks of `verify`, one after the other; each is a run of its own. */
+/* The checks of a verification, one after the other. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -9,18 +9,11 @@
 #include "base/clock.h"
 #include "base/scope.h"
 #include "base/text.h"
-#include "cli/verify.h"
 #include "plan/language.h"
 #include "work/golden.h"
+#include "work/run_alone.h"
+#include "work/verify_parts.h"
 #include "work/verify_tool.h"
-
-static const char *const checks[] = { "syntax", "types",    "lint", "tests",
-                                      "golden", "examples", "calls" };
-
-const char *verify_check_word(size_t i)
-{
-    return i < sizeof(checks) / sizeof(*checks) ? checks[i] : NULL;
-}
 
 /* The checks of these languages want a program: a part of a package is only parsed, and a library
  * is compiled as one. */
@@ -82,7 +75,7 @@ static int check_syntax(struct verification *v, struct verify_file *file, sbr_er
         r = verify_step_run(v, step, req, part_of(file), more, err);
     } else {
         req->check = true;
-        r = sbr_run(v->rt, req, &result, err);
+        r = run_alone(v->rt, req, v->how->stop_fd, &result, err);
         if (r == 0)
             verify_step_end(step, result,
                             result->verdict == SBR_EXITED &&
@@ -90,7 +83,7 @@ static int check_syntax(struct verification *v, struct verify_file *file, sbr_er
     }
     sbr_result_free(result);
     request_free(req);
-    return r;
+    return r == 0 ? verify_go_on(v, err) : r;
 }
 
 static bool has_check(const struct language *language)
@@ -148,28 +141,34 @@ static int run_tool(struct verification *v, const struct verify_tool *tool, sbr_
     return r;
 }
 
-static int run_tools(struct verification *v, int dir_fd, sbr_error *err)
+static struct signs signs_of(const struct verification *v)
 {
+    return (struct signs){ .dir_fd = v->dir_fd, .req = v->base };
+}
+
+static int run_tools(struct verification *v, sbr_error *err)
+{
+    const struct signs project = signs_of(v);
     const struct verify_tool *tool;
     size_t i = 0;
 
-    while ((tool = verify_tool_next(dir_fd, &i)))
+    while ((tool = verify_tool_next(&project, &i)))
         if (!verify_skips(v, tool->check) && run_tool(v, tool, err) < 0)
             return err->code;
     return 0;
 }
 
 /* 1: the project has tests, and they ran. */
-static int run_tests(struct verification *v, int dir_fd, sbr_error *err)
+static int run_tests(struct verification *v, sbr_error *err)
 {
+    const struct signs project = signs_of(v);
     const struct test_runner *runner;
     struct verify_step *step;
     sbr_request *req = NULL;
     sbr_error none;
     int r;
 
-    if (verify_skips(v, "tests") ||
-        test_runner_find(&(struct signs){ .dir_fd = dir_fd }, NULL, &runner, &none) < 0)
+    if (verify_skips(v, "tests") || test_runner_find(&project, NULL, &runner, &none) < 0)
         return 0;
     step = verify_step_add(v, "tests", runner->name, NULL, err);
     if (!step || verify_request(v, NULL, &req, err) < 0)
@@ -180,15 +179,17 @@ static int run_tests(struct verification *v, int dir_fd, sbr_error *err)
 }
 
 /* A project's golden cases are in its directory `golden`, with a command there or in each case. */
-static int run_golden(struct verification *v, int dir_fd, sbr_error *err)
+static int run_golden(struct verification *v, sbr_error *err)
 {
     const struct signs cases = {
-        .dir_fd = openat(dir_fd, "golden", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+        .dir_fd = openat(v->dir_fd, "golden", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
     };
     bool found = cases.dir_fd >= 0 && !verify_skips(v, "golden") &&
                  signs_have(&cases, SIGNS_BELOW, "command", "");
-    scoped_free char *dir = found ? text_format("%s/golden", v->project) : NULL;
-    const sbr_golden how = { .struct_size = sizeof(how), .dir = dir };
+    scoped_free char *dir = found ? text_format("%s/golden", v->base->project) : NULL;
+    const sbr_golden how = {
+        .struct_size = sizeof(how), .dir = dir, .jobs = v->how->jobs, .stop_fd = v->how->stop_fd
+    };
     uint64_t began = clock_now_us();
     struct golden golden = { 0 };
     struct verify_step *step;
@@ -209,7 +210,7 @@ static int run_golden(struct verification *v, int dir_fd, sbr_error *err)
     golden.report = (struct report){ 0 };
     verify_step_end_cases(step, r == 0 ? NULL : err->message);
     golden_done(&golden);
-    return 0;
+    return verify_go_on(v, err);
 }
 
 static bool all_passed(const struct verification *v)
@@ -234,34 +235,16 @@ static struct verify_step *skip(struct verification *v, const char *check, const
 
 int verify_run_steps(struct verification *v, sbr_error *err)
 {
-    scoped_fd int dir_fd = -1;
-    int tested = 0;
+    int tested;
 
     if (!verify_skips(v, "syntax") && check_all_syntax(v, err) < 0)
         return err->code;
     if (!all_passed(v)) /* nothing else could say more about code that cannot be read */
         return skip(v, "tests", NULL, "not run, because the syntax is wrong", err) ? 0 : err->code;
-    if (v->project[0]) {
-        dir_fd = open(v->project, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (dir_fd < 0)
-            return err_set_errno(err, "verify", "cannot open '%.200s'", v->project);
-        if (run_tools(v, dir_fd, err) < 0)
-            return err->code;
-        tested = run_tests(v, dir_fd, err);
-        if (tested < 0 || run_golden(v, dir_fd, err) < 0)
-            return err->code;
-    }
+    if (run_tools(v, err) < 0)
+        return err->code;
+    tested = run_tests(v, err);
+    if (tested < 0 || (v->dir_fd >= 0 && run_golden(v, err) < 0))
+        return err->code;
     return verify_run_code(v, tested > 0, err);
-}
-
-void verify_steps_done(struct verification *v)
-{
-    for (size_t i = 0; i < v->n_steps; i++) {
-        free(v->steps[i].tool);
-        free(v->steps[i].file);
-        free(v->steps[i].reason);
-        free(v->steps[i].output);
-        test_report_done(&v->steps[i].report);
-    }
-    free(v->steps);
 }
