@@ -7,7 +7,8 @@
 # embedded files, constraints, arguments of the user) it runs the go command, with warm caches.
 # $PREPARED is the result of go-prepare.sh, $DEPS that of go-install.sh, if any.  $PROJECT is a
 # directory with more files than are listed here: the program's package is then all of its
-# directory.
+# directory.  $PROFILE is the directory of go-profile.go, which is part of a program that is profiled:
+# it calls functions of the runtime that newer linkers refuse by default.
 # shellcheck source-path=SCRIPTDIR source=go-env.sh
 . "${0%/*}/go-env.sh"
 mode=$1
@@ -21,6 +22,9 @@ if [ "$mode" = build ]; then
     output=$1
     shift
 fi
+
+link_flags="-s -w"
+[ -z "$PROFILE" ] || link_flags="-s -w -checklinkname=0"
 
 # Names with _ may be constraints, as in file_windows.go; a go.mod sets the version of the language.
 is_simple() {
@@ -51,6 +55,7 @@ build_directly() {
         *) set -- "$@" "$file" ;;
         esac
     done
+    [ -z "$PROFILE" ] || set -- "$@" "$PROFILE/go-profile.go"
     if grep -Eq '^//go:(build|embed|debug)|^// \+build|^[[:space:]]*(import[[:space:]]*)?"C"' "$@"; then
         return
     fi
@@ -58,9 +63,13 @@ build_directly() {
     root=$go
     [ ! -L "$go" ] || root=$(readlink -f "$go")
     for tools in "${root%/bin/go}"/pkg/tool/*; do :; done
-    "$tools/compile" -p main -complete -dwarf=false -I "$PREPARED/std" -o "$scratch/main.a" "$@" || exit 1
+    complete=-complete
+    [ -z "$PROFILE" ] || complete=
+    # shellcheck disable=SC2086 # words
+    "$tools/compile" -p main $complete -dwarf=false -I "$PREPARED/std" -o "$scratch/main.a" "$@" || exit 1
     is_program || return
-    [ "$mode" = check ] || "$tools/link" -s -w -L "$PREPARED/std" -o "$output" "$scratch/main.a" || exit 1
+    # shellcheck disable=SC2086 # words
+    [ "$mode" = check ] || "$tools/link" $link_flags -L "$PREPARED/std" -o "$output" "$scratch/main.a" || exit 1
     exit 0
 }
 
@@ -98,12 +107,16 @@ set_up() {
 
 # The test binary must be started with arguments, in the directory of its package.
 build_test() {
+    if [ -n "$PROFILE" ]; then
+        echo "$main: error: tests have no profile of functions here; use go test -cpuprofile" >&2
+        exit 1
+    fi
     for file in ./*_test.go; do :; done
     if [ ! -e "$file" ]; then
         echo "$main: error: this is not package main, and there are no tests beside it" >&2
         exit 1
     fi
-    "$go" test -c -vet=off -ldflags "-s -w" -o "$output.test" "$@" . || exit 1
+    "$go" test -c -vet=off -ldflags "$link_flags" -o "$output.test" "$@" . || exit 1
     cat > "$output" << END
 #!/bin/sh
 program=\$(realpath "\$0").test
@@ -126,11 +139,11 @@ has_other_package() {
 
 # Programs of one file each may share a directory: then it builds the main file, not the package.
 build_in_project() {
-    if "$go" build -ldflags "-s -w" -o "$output" "$@" . 2> "$scratch/messages"; then
+    if "$go" build -ldflags "$link_flags" -o "$output" "$@" . 2> "$scratch/messages"; then
         exit 0
     fi
     if grep -q 'main redeclared' "$scratch/messages"; then
-        exec "$go" build -ldflags "-s -w" -o "$output" "$@" "${main##*/}"
+        exec "$go" build -ldflags "$link_flags" -o "$output" "$@" "${main##*/}" ${PROFILE:+sandbox_run_profile.go sandbox_run_profile.s}
     fi
     cat "$scratch/messages" >&2
     exit 1
@@ -152,10 +165,15 @@ if [ -n "$PROJECT" ] && is_program && has_other_package; then
     main=$directory/${main##*/}
 fi
 cd "$directory" || exit 1
+# An empty file of assembler permits functions without a body.
+if [ -n "$PROFILE" ] && is_program; then
+    cp "$PROFILE/go-profile.go" sandbox_run_profile.go
+    : > sandbox_run_profile.s
+fi
 if [ "${main%_test.go}" != "$main" ] || ! is_program; then
     build_test "$@"
 elif [ -z "$PROJECT" ]; then
-    exec "$go" build -ldflags "-s -w" -o "$output" "$@" .
+    exec "$go" build -ldflags "$link_flags" -o "$output" "$@" .
 else
     build_in_project "$@"
 fi

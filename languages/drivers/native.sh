@@ -12,12 +12,16 @@ main=$1
 compiler=$2
 shift 2
 live=
+sampled=
 traced=
-# live.o (docs/buffering.md) is for ordinary programs of this machine's C library.
+# live.o (docs/buffering.md) is for ordinary programs of this machine's C library.  sampler.o
+# (docs/batch.md) is also for static ones.
 for word; do
     case $word in
-    -static* | -shared | -nostd* | -nodefaultlibs | -m32 | -mx32 | -r | -c | -S | -E | -M | -MM | --target* | -fsanitize=*thread*)
+    -static*) live=no ;;
+    -shared | -nostd* | -nodefaultlibs | -m32 | -mx32 | -r | -c | -S | -E | -M | -MM | --target* | -fsanitize=*thread*)
         live=no
+        sampled=no
         ;;
     esac
     case $word in
@@ -29,6 +33,10 @@ for word; do
     shift
     case $live$traced,$word in
     no*,*/live.o) ;;
+    *,*/sampler.o)
+        set -- "$@" -g
+        [ -n "$sampled" ] || set -- "$@" "$word"
+        ;;
     *yes,-O1)
         set -- "$@" -O0 -g -fno-omit-frame-pointer
         traced=taken

@@ -5,7 +5,7 @@
 # cargo builds a Cargo project, rustc alone everything else.  $PREPARED is the result of
 # rust-prepare.sh, $DEPS that of rust-install.sh, if any.  $PROJECT is a directory with more than
 # the program: there a program that the package does not know becomes one of its programs, with the
-# package's library.
+# package's library.  $PROFILE is the directory of rust-profile.sh, for a profiled run.
 set -e
 mode=$1
 rustc=$2
@@ -49,6 +49,9 @@ by_rustc() {
     *) set -- --edition 2021 "$@" ;;
     esac
     [ -z "$DEPS" ] || set -- "$@" "@$scratch/externs"
+    if [ -n "$PROFILE" ]; then
+        set -- "$@" -Clink-arg="$PROFILE/sampler.o" -Clink-arg=-lgcc_s -Cdebuginfo=1
+    fi
     if [ "$mode" = check ]; then
         exec "$rustc" --emit=metadata -o "$scratch/main.rmeta" "$@" "$main"
     fi
@@ -59,6 +62,10 @@ by_rustc() {
 # files.
 by_cargo() {
     command=build
+    if [ -n "$PROFILE" ]; then
+        RUSTC_WORKSPACE_WRAPPER=$PROFILE/rust-profile.sh
+        export RUSTC_WORKSPACE_WRAPPER PROFILE
+    fi
     if [ -n "$DEPS" ]; then
         cp -rs "$DEPS/target" "$scratch/target"
         sed "s,@DEPS@,$DEPS,g" "$DEPS/config.toml" > "$scratch/cargo/config.toml"

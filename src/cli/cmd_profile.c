@@ -33,7 +33,7 @@ static const struct option own_options[] = {
       OPTION_OWN(struct profile_options, input) },
     { 0, "svg", "FILE", "write what the last run used over time as a picture",
       OPTION_OWN(struct profile_options, svg) },
-    { 0, "functions", NULL, "also say which functions use the time: Python, JavaScript, TypeScript",
+    { 0, "functions", NULL, "also say which functions use the time, in languages that can",
       OPTION_OWN(struct profile_options, functions) },
     { 0, "stacks", "FILE", "write the samples of --functions for flame graphs: FRAME;FRAME NUMBER",
       OPTION_OWN(struct profile_options, stacks) },

@@ -1,6 +1,7 @@
 /* Files that have tests and nothing that would run them. */
 #include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/scope.h"
@@ -8,66 +9,83 @@
 #include "cli/source.h"
 #include "plan/language.h"
 
+#define BEGINNING (32u << 10) /* has a sign of tests, or there are none */
 #define MOST_READ (1u << 20)
 
-/* A line of the text, at its start, begins with the word. */
-static bool has_line(const char *text, const char *word)
-{
-    size_t len = strlen(word);
+/* Each decides by the lines of a text, of which none is cut, and stops as early as it can: every run
+ * of a file passes here. */
 
-    for (const char *line = text; line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (!strncmp(line, word, len))
-            return true;
-    }
-    return false;
+static const char *next_line(const char *line)
+{
+    const char *end = strchr(line, '\n');
+
+    return end ? end + 1 : line + strlen(line);
+}
+
+static bool begins_with(const char *line, const char *word)
+{
+    return !strncmp(line, word, strlen(word));
 }
 
 static bool begins_with_any(const char *line, const char *const *words)
 {
     for (; *words; words++)
-        if (!strncmp(line, *words, strlen(*words)))
+        if (begins_with(line, *words))
             return true;
     return false;
 }
 
-/* Nothing but definitions: a statement at the left edge is a program of its own. */
-static bool only_defines(const char *text)
+/* True when the word stands in the line. */
+static bool line_has(const char *line, const char *word)
 {
-    static const char *const words[] = { "def ", "async def ", "class ", "import ", "from ",
-                                         "@",    "#",          " ",      "\t",      "\n",
-                                         "\r",   ")",          "\"\"\"", NULL };
-
-    for (const char *line = text; line && *line; line = strchr(line, '\n')) {
-        line += *line == '\n' && line > text;
-        if (*line && !begins_with_any(line, words))
-            return false;
-        if (*line == '\n')
-            continue;
-        line += *line != '\0';
-    }
-    return !strstr(text, "__main__");
+    return memmem(line, (size_t)(next_line(line) - line), word, strlen(word)) != NULL;
 }
 
+static bool is_test_in_python(const char *line)
+{
+    return begins_with(line, "def test_") || begins_with(line, "class Test") ||
+           (begins_with(line, "class ") && line_has(line, "unittest.TestCase)"));
+}
+
+/* Tests, and nothing but definitions: a statement at the left edge is a program of its own. */
 static bool is_tests_in_python(const char *text)
 {
-    return (has_line(text, "def test_") || strstr(text, "unittest.TestCase)") ||
-            has_line(text, "class Test")) &&
-           only_defines(text);
+    static const char *const words[] = { "def ", "async def ", "class ", "import ", "from ", "@",
+                                         "#",    "\r",         ")",      "\"\"\"",  NULL };
+    bool found = false;
+
+    for (const char *line = text; *line; line = next_line(line)) {
+        if (*line == ' ' || *line == '\t' || *line == '\n')
+            continue;
+        if (!begins_with_any(line, words))
+            return false;
+        found |= is_test_in_python(line);
+    }
+    return found && !strstr(text, "__main__");
 }
 
 static bool is_tests_in_go(const char *text)
 {
-    return has_line(text, "func Test") && strstr(text, "testing.T") &&
-           !has_line(text, "func main(");
+    bool found = false;
+
+    for (const char *line = text; *line; line = next_line(line)) {
+        if (begins_with(line, "func main("))
+            return false;
+        found |= begins_with(line, "func Test");
+    }
+    return found && strstr(text, "testing.T");
 }
 
 static bool is_tests_in_node(const char *text)
 {
-    return strstr(text, "node:test") && (has_line(text, "test(") || has_line(text, "describe("));
+    bool found = false;
+
+    for (const char *line = text; !found && *line; line = next_line(line))
+        found = begins_with(line, "test(") || begins_with(line, "describe(");
+    return found && strstr(text, "node:test");
 }
 
-static const struct {
+static const struct row {
     const char *language;
     bool (*is)(const char *text);
     enum source_tests how;
@@ -77,26 +95,49 @@ static const struct {
     { "javascript", is_tests_in_node, SOURCE_TESTS_OF_PROGRAM },
 };
 
+/* The whole of a file whose beginning may have tests. */
+static bool is_in_all(const struct row *row, int fd)
+{
+    scoped_free char *text = calloc(1, MOST_READ + 1);
+    ssize_t n = text && lseek(fd, 0, SEEK_SET) == 0 ? fd_read_full(fd, text, MOST_READ) : -1;
+
+    return n > 0 && n < MOST_READ && row->is(text);
+}
+
+static bool is_in_file(const struct row *row, const char *path)
+{
+    scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    static char beginning[BEGINNING + 1];
+    ssize_t n = fd >= 0 ? fd_read_full(fd, beginning, BEGINNING) : -1;
+    char *end;
+
+    if (n <= 0)
+        return false;
+    beginning[n] = '\0';
+    end = n == BEGINNING ? strrchr(beginning, '\n') : NULL;
+    if (end)
+        end[1] = '\0';
+    return row->is(beginning) && (n < BEGINNING || is_in_all(row, fd));
+}
+
 enum source_tests source_find_tests(const struct options *o)
 {
+    static const char *last; /* it is asked twice in a run */
+    static enum source_tests answer;
     const char *word = o->n_positional == 1 ? o->positional[0] : NULL;
     const struct language *language = word ? language_for_extension(word) : NULL;
-    scoped_free char *text = NULL;
-    scoped_fd int fd = -1;
-    ssize_t n;
 
     if (!language || o->json || o->stream || o->rest || o->code || o->lang || o->template ||
         o->request->check || o->files.n || o->request->project)
         return SOURCE_NO_TESTS;
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        if (strcmp(rows[i].language, language->name) != 0)
-            continue;
-        fd = open(word, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-        text = fd >= 0 ? calloc(1, MOST_READ + 1) : NULL;
-        n = text ? fd_read_full(fd, text, MOST_READ) : -1;
-        return n > 0 && n < MOST_READ && rows[i].is(text) ? rows[i].how : SOURCE_NO_TESTS;
-    }
-    return SOURCE_NO_TESTS;
+    if (word == last)
+        return answer;
+    last = word;
+    answer = SOURCE_NO_TESTS;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (!strcmp(rows[i].language, language->name) && is_in_file(&rows[i], word))
+            answer = rows[i].how;
+    return answer;
 }
 
 /* Go finds tests by the name of their file. */

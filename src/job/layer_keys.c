@@ -191,6 +191,7 @@ void layer_key_artifact(sbr_job *job)
     sha256_add_text(&s, job->keys[LAYER_DEPS]);
     add_list(&s, &req->compile_args);
     sha256_add_u64(&s, req->buffered);
+    sha256_add_u64(&s, req->profiled);
     sha256_add_u64(&s, req->code != NULL);
     sha256_add_u64(&s, req->code_len);
     sha256_add(&s, req->code ? req->code : "", req->code_len);

@@ -11,6 +11,7 @@
 IMAGE(live_linked);
 IMAGE(live_loaded);
 IMAGE(live_writing);
+IMAGE(sampler);
 IMAGE(bytecode);
 IMAGE(session_lua);
 
@@ -23,6 +24,7 @@ static const struct {
     { DRIVER_OBJECT_LINKED, NULL, OF(live_linked) },
     { DRIVER_OBJECT_LOADED, NULL, OF(live_loaded) },
     { DRIVER_OBJECT_WRITING, NULL, OF(live_writing) },
+    { DRIVER_OBJECT_SAMPLER, NULL, OF(sampler) },
     { DRIVER_OBJECT_LUA, NULL, OF(session_lua) },
     /* Its name has the version of Python that reads it; others compile the source. */
     { DRIVER_OBJECT_BYTECODE, "__pycache__", OF(bytecode) },

@@ -301,6 +301,35 @@ static const char *choose_workdir(const struct plan_input *in)
     return in->image && in->image->workdir && !has_work ? in->image->workdir : INSIDE_WORK;
 }
 
+static int check_session(const struct plan_input *in, sbr_error *err)
+{
+    if (!(in->language && in->language->session.run.n))
+        return err_set(err, SBR_E_UNSUPPORTED, "plan",
+                       "%s has no sessions; `sandbox-run languages` shows which have",
+                       in->language ? in->language->name : "a command");
+    if (!stage_objects_run(in))
+        return err_set(
+            err, SBR_E_UNSUPPORTED, "plan",
+            "sessions of %s need a C library as this machine's, which the image does not "
+            "have; run the session without it",
+            in->language->name);
+    return 0;
+}
+
+static int check_profile(const struct plan_input *in, sbr_error *err)
+{
+    if (!(in->language && in->language->profile.run.n))
+        return err_set(err, SBR_E_UNSUPPORTED, "plan",
+                       "%s has no profiler of functions; leave --functions out",
+                       in->language ? in->language->name : "a command");
+    if (!stage_objects_run(in))
+        return err_set(err, SBR_E_UNSUPPORTED, "plan",
+                       "the profiler of functions in %s needs a C library as this machine's, which "
+                       "the image does not have; leave --functions or the image out",
+                       in->language->name);
+    return 0;
+}
+
 int plan_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
     const char *source = NULL, *path = NULL;
@@ -309,21 +338,10 @@ int plan_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
     if (plan_files(plan, in, &source, err) < 0)
         return err->code;
     plan->kernel = in->request->kernel && in->stage == STAGE_RUN;
-    if (plan->kernel && !(in->language && in->language->session.run.n))
-        return err_set(err, SBR_E_UNSUPPORTED, "plan",
-                       "%s has no sessions; `sandbox-run languages` shows which have",
-                       in->language ? in->language->name : "a command");
-    if (in->request->profiled && in->stage == STAGE_RUN &&
-        !(in->language && in->language->profile.run.n))
-        return err_set(err, SBR_E_UNSUPPORTED, "plan",
-                       "%s has no profiler of functions; leave --functions out",
-                       in->language ? in->language->name : "a command");
-    if (plan->kernel && !stage_objects_run(in))
-        return err_set(
-            err, SBR_E_UNSUPPORTED, "plan",
-            "sessions of %s need a C library as this machine's, which the image does not "
-            "have; run the session without it",
-            in->language->name);
+    if (plan->kernel && check_session(in, err) < 0)
+        return err->code;
+    if (in->request->profiled && check_profile(in, err) < 0)
+        return err->code;
     if (needs_program(in) && !source)
         return err_set(err, SBR_E_INVALID, "plan", "there is no program; give %s",
                        request_word(in->request, CALLED_A_PROGRAM));

@@ -205,7 +205,7 @@ const struct words *stage_command_of(const struct plan_input *in)
 bool stage_uses_drivers(const struct plan_input *in)
 {
     const struct stage_def *def = stage_def(in->language, in->stage);
-    static const enum word_name names[] = { WORD_DRIVER, WORD_LIVE };
+    static const enum word_name names[] = { WORD_DRIVER, WORD_LIVE, WORD_PROFILE };
     bool found = false;
 
     for (size_t i = 0; !found && i < ARRAY_LEN(names); i++)
@@ -214,14 +214,25 @@ bool stage_uses_drivers(const struct plan_input *in)
     return found;
 }
 
+/* True for an object that needs a C library as this machine's. */
+static bool needs_libc(const char *driver)
+{
+    return driver_object_is(driver) && strcmp(driver, DRIVER_OBJECT_BYTECODE) != 0;
+}
+
 bool stage_objects_run(const struct plan_input *in)
 {
-    if (!in->image || !in->language || in->image->runs_objects)
+    const struct language *language = in->language;
+
+    if (!in->image || !language || in->image->runs_objects)
         return true;
-    for (unsigned int i = 0; i < in->language->drivers.n; i++)
-        if (driver_object_is(in->language->drivers.at[i]) &&
-            strcmp(in->language->drivers.at[i], DRIVER_OBJECT_BYTECODE) != 0)
+    for (unsigned int i = 0; i < language->drivers.n; i++) {
+        const char *driver = language->drivers.at[i];
+
+        if (needs_libc(driver) &&
+            (in->request->profiled || !words_have(&language->profile.drivers, driver)))
             return false;
+    }
     return true;
 }
 
@@ -321,7 +332,11 @@ static int bring_drivers(struct plan *plan, const struct plan_input *in, sbr_err
     if (plan_add_op(plan, dir, err) < 0 ||
         (plan->run_dir && add_rule(plan, plan_inside(plan, INSIDE_DRIVER), ACCESS_READ, err) < 0))
         return err->code;
-    return stage_uses_drivers(in) ? plan_drivers(plan, in, own_drivers(in), true, err) : 0;
+    if (stage_uses_drivers(in) && plan_drivers(plan, in, own_drivers(in), true, err) < 0)
+        return err->code;
+    return in->stage == STAGE_COMPILE && in->request->profiled
+               ? plan_drivers(plan, in, &in->language->profile.drivers, false, err)
+               : 0;
 }
 
 static int bring_config(struct plan *plan, const struct plan_input *in, sbr_error *err)
@@ -429,6 +444,7 @@ int plan_stage_values(struct plan *plan, const struct plan_input *in, const char
     text[WORD_DRIVER] = in->request->kernel_drivers ? in->request->kernel_drivers
                                                     : plan_inside(plan, INSIDE_DRIVER);
     text[WORD_LIVE] = in->request->buffered || !stage_objects_run(in) ? NULL : text[WORD_DRIVER];
+    text[WORD_PROFILE] = in->request->profiled ? text[WORD_DRIVER] : NULL;
     text[WORD_MEMORY_MB] =
         plan_printf(plan, "%llu", (unsigned long long)(plan->limits.value[SBR_MEMORY_BYTES] >> 20));
     for (unsigned int i = 0; i < N_LAYERS; i++) {

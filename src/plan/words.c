@@ -10,7 +10,7 @@ static const char *const word_names[N_WORD_NAMES] = {
     [WORD_BUILD] = "build", [WORD_DEPS] = "deps", [WORD_PREPARED] = "prepared",
     [WORD_DRIVER] = "driver", [WORD_MEMORY_MB] = "memory_mb", [WORD_SOURCES] = "sources",
     [WORD_COMPILE_ARGS] = "compile_args", [WORD_TOOLCHAIN] = "toolchain",
-    [WORD_PROJECT] = "project", [WORD_LIVE] = "live",
+    [WORD_PROJECT] = "project", [WORD_LIVE] = "live", [WORD_PROFILE] = "profile",
 };
 /* clang-format on */
 

@@ -1,6 +1,7 @@
 """profile: a program that is run again and again, and what it used over time."""
 import glob
 import json
+import re
 import signal
 import xml.etree.ElementTree as tree
 
@@ -36,6 +37,9 @@ def test_the_text_has_a_row_for_each_figure(root, folder):
     assert "█" in text and "processes" in text
 
 
+NATIVE = ("#include <time.h>\n\ndouble hot(double sum)\n{\n    for (int i = 0; i < 100000; i++)\n        sum += i % 7;\n"
+          "    return sum;\n}\n\nint main(void)\n{\n    double sum = 0;\n    while (clock() < CLOCKS_PER_SEC / 5)\n"
+          "        sum = hot(sum);\n    return sum < 0;\n}\n")
 HOT = {
     "py": "import sys\n\n\ndef hot(n):\n    return sum(i * i for i in range(n))\n\n\ndef main():\n    for _ in range(40):\n"
           "        hot(50_000)\n\n\nmain()\nraise SystemExit(3)\n",
@@ -44,8 +48,18 @@ HOT = {
     "ts": "interface Unused {\n  a: number;\n}\nfunction hot(n: number): number {\n  let sum = 0;\n"
           "  for (let i = 0; i < n; i++) sum += Math.sqrt(i % 7);\n  return sum;\n}\n"
           "function main(): void {\n  for (let i = 0; i < 40; i++) hot(2e6);\n}\nmain();\n",
+    "c": NATIVE,
+    "cpp": NATIVE,
+    "rs": "use std::time::Instant;\n\n#[inline(never)]\nfn hot(mut sum: f64) -> f64 {\n    for i in 0..100_000u64 {\n"
+          "        sum += (i % 7) as f64;\n    }\n    sum\n}\n\nfn main() {\n    let begun = Instant::now();\n"
+          "    let mut sum = 0.0;\n    while begun.elapsed().as_millis() < 300 {\n        sum = hot(sum);\n    }\n"
+          "    std::process::exit((sum < 0.0) as i32);\n}\n",
+    "go": "package main\n\nimport (\n\t\"os\"\n\t\"time\"\n)\n\n//go:noinline\nfunc hot(sum float64) float64 {\n"
+          "\tfor i := 0; i < 100000; i++ {\n\t\tsum += float64(i % 7)\n\t}\n\treturn sum\n}\n\nfunc main() {\n"
+          "\tsum := 0.0\n\tfor begun := time.Now(); time.Since(begun) < 300*time.Millisecond; {\n\t\tsum = hot(sum)\n\t}\n"
+          "\tif sum < 0 {\n\t\treturn\n\t}\n\tos.Exit(0)\n}\n",
 }
-HOT_LINE = {"py": 4, "js": 2, "ts": 4}
+HOT_LINE = {"py": 4, "js": 2, "ts": 4, "c": 3, "cpp": 3, "rs": 4, "go": 9}
 
 
 @pytest.mark.parametrize("extension", HOT)
@@ -56,10 +70,10 @@ def test_functions_are_found_with_their_places(root, folder, extension):
                        str(program), caller=root)
     found = json.loads(done.stdout)["functions"]
     hot = next(one for one in found if f"hot.{extension}:{HOT_LINE[extension]})" in one["function"])
-    main = next(one for one in found if one["function"].startswith("main ("))
-    assert hot["function"].startswith("hot (") and hot["total_ms"] > 0.5 * main["total_ms"] > 0
+    main = next(one for one in found if re.match(r"(main(\.|::))?main \(", one["function"]))
+    assert re.match(r"(main(\.|::))?hot(\(double\))? \(", hot["function"]) and hot["total_ms"] > 0.5 * main["total_ms"] > 0
     assert main["self_ms"] < hot["total_ms"], found
-    assert any("main (" in line and ";hot (" in line for line in stacks.read_text().splitlines())
+    assert any(re.search(r"main \(.*;\S*hot(\(double\))? \(", line) for line in stacks.read_text().splitlines())
 
 
 FORGED = r"""

@@ -160,7 +160,8 @@ def test_a_change_runs_the_tests_again(root, folder):
 
 
 def test_a_file_with_tests_and_no_main_is_run_as_tests(root, folder):
-    path = project(folder, {"a.py": FLAKY["test_f.py"], "b.py": FLAKY["test_f.py"] + "\nprint('main')\n"})
+    tests = FLAKY["test_f.py"] + "\n" + "# more than is read at once\n" * 2000
+    path = project(folder, {"a.py": tests, "b.py": tests + "print('main')\n"})
     done = sandbox_run(f"{path}/a.py", caller=root)
     assert b"has tests and no main; running them as tests" in done.stderr and done.returncode == 1
     assert done.stdout.splitlines()[-1].startswith(b"unittest: 2 passed, 1 failed")
