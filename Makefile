@@ -113,7 +113,7 @@ check-engines: ## runs in containers of Docker and Podman, whose services the te
 check-images: ## the images that `image build` knows, built twice from Debian and the registries, and used
 	@tools/packages.sh check
 	@$(MAKE) --no-print-directory all
-	@SBR_IMAGES=1 SBR_MUST_WORK=1 $(PYTHON) tests/run.py --suite blackbox -k test_image_ready
+	@SBR_IMAGES=1 SBR_MUST_WORK=1 SBR_SILENCE=3600 $(PYTHON) tests/run.py --suite blackbox -k test_image_ready
 
 check-fresh: ## both commands on a bare Debian 12: in a chroot, in containers, booted, as a user with sudo
 	@tools/packages.sh hosts

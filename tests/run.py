@@ -36,7 +36,7 @@ CHECK = ("lint", "unit", "golden", "fuzz", "blackbox", "escape", "warm")  # what
 SUITES = (*CHECK, "hosts")
 HOSTS = ("v2-root", "v2-user-delegated")  # all of them: make check-hosts
 PLACES = ("SBR_BUILD", "SBR_TEST_BUILD", "SBR_TEST_CACHE")  # by which tests find what they test
-SILENCE_S = 300
+SILENCE_S = int(os.environ.get("SBR_SILENCE", "300"))
 WORKERS = 2
 # A worker that finds nothing left of one of these goes on with the next.  Most of their tests wait: for a registry, for
 # a limit of time, for an engine; so there are more workers than CPUs.  Some begin with the last, where Java takes long.

@@ -54,11 +54,13 @@ static int ask(const struct container *c, const struct backend_call *call, int g
                sbr_error *err)
 {
     scoped_free struct backend_reply *reply = malloc(sizeof(*reply));
+    struct backend_call whole = *call;
     char said[250];
 
     if (!reply)
         return err_set_oom(err, "backend");
-    if (backend_http_ask(c->socket, call, reply, err) < 0)
+    whole.wait = c->guest.wait;
+    if (backend_http_ask(c->socket, &whole, reply, err) < 0)
         return err->code;
     if (reply->status == good || reply->status == other)
         return 0;
@@ -209,16 +211,14 @@ static int create(struct container *c, const struct plan *plan, const struct ids
     snprintf(path, sizeof(path), "/containers/create?name=sandbox-run-%s", c->guest.id);
     call.body = body;
     call.len = strlen(body);
-    if (ask(c, &call, 201, 200, err) < 0)
-        return err->code;
-    c->made = true;
-    return 0;
+    c->made = true; /* also when the answer is not awaited */
+    return ask(c, &call, 201, 200, err);
 }
 
 static int attach(struct container *c, sbr_error *err)
 {
     char path[PATH_SIZE];
-    const struct backend_call call = { .method = "POST", .path = path };
+    const struct backend_call call = { .method = "POST", .path = path, .wait = c->guest.wait };
     struct backend_reply *reply = malloc(sizeof(*reply));
 
     if (!reply)
@@ -324,6 +324,7 @@ static int engine_start(const struct engine_kind *kind, const char *path, struct
         return err_set_oom(err, "backend");
     *c = (struct container){ .kind = kind, .words = -1 };
     c->guest.dir_fd = c->guest.listener = c->guest.parent.fd = -1;
+    c->guest.wait = means->wait;
     snprintf(c->socket, sizeof(c->socket), "%s", *path ? path : kind->socket);
     return sandbox_start_on(box, plan, means, &engine_host, c, err);
 }

@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/scope.h"
 #include "base/staging_dir.h"
@@ -68,7 +69,9 @@ int backend_guest_open(struct backend_guest *guest, sbr_error *err)
 {
     scoped_fd int share = -1;
 
-    *guest = (struct backend_guest){ .parent.fd = -1, .dir_fd = -1, .listener = -1 };
+    *guest = (struct backend_guest){
+        .parent.fd = -1, .dir_fd = -1, .listener = -1, .wait = guest->wait
+    };
     if (user_dir_open(&containers, true, &guest->parent, err) < 0)
         return err->code;
     staging_dir_sweep(guest->parent.fd);
@@ -84,16 +87,33 @@ int backend_guest_open(struct backend_guest *guest, sbr_error *err)
     return 0;
 }
 
+bool backend_guest_is_wanted(const struct sandbox_wait *wait)
+{
+    return !wait->goes_on || wait->goes_on(wait->context);
+}
+
+/* Not of the stage "backend": no other one is to be tried. */
+int backend_guest_not_wanted(sbr_error *err)
+{
+    return err_set(err, SBR_E_BUSY, "cancel", "the run was cancelled while its container was made");
+}
+
 /* 1: readable; 0: the maker has ended, and nothing is to be read; negative: neither in time. */
-static int await_either(int fd, int maker_fd, sbr_error *err)
+static int await_either(const struct backend_guest *guest, int fd, int maker_fd, sbr_error *err)
 {
     struct pollfd fds[] = { { .fd = fd, .events = POLLIN }, { .fd = maker_fd, .events = POLLIN } };
+    uint64_t end_us = clock_now_us() + START_MS * 1000ULL;
     int n;
 
-    while ((n = poll(fds, ARRAY_LEN(fds), START_MS)) < 0)
-        if (errno != EINTR)
+    while ((n = poll(fds, ARRAY_LEN(fds), SANDBOX_ASK_MS)) <= 0) {
+        if (n < 0 && errno != EINTR)
             return err_set_errno(err, "backend", "cannot wait for the container");
-    if (n == 0)
+        if (!backend_guest_is_wanted(&guest->wait))
+            return backend_guest_not_wanted(err);
+        if (clock_now_us() > end_us)
+            break;
+    }
+    if (n <= 0)
         return err_set(err, SBR_E_SYSTEM, "backend",
                        "the container did not start within %d seconds", START_MS / 1000);
     return fds[0].revents & POLLIN ? 1 : 0;
@@ -156,7 +176,7 @@ int backend_guest_await(struct backend_guest *guest, int maker_fd, struct sandbo
                         const struct plan *plan, const struct far_channels *far, sbr_error *err)
 {
     scoped_fd int fd = -1;
-    int r = await_either(guest->listener, maker_fd, err);
+    int r = await_either(guest, guest->listener, maker_fd, err);
 
     if (r <= 0)
         return r;
@@ -165,7 +185,7 @@ int backend_guest_await(struct backend_guest *guest, int maker_fd, struct sandbo
         return err_set_errno(err, "backend", "cannot talk to the container");
     if (check_peer(guest, fd, box, err) < 0 || offer(fd, plan, far, err) < 0)
         return err->code;
-    r = await_either(fd, maker_fd, err);
+    r = await_either(guest, fd, maker_fd, err);
     if (r <= 0)
         return r;
     return take_answer(fd, box, err) < 0 ? err->code : 1;

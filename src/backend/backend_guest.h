@@ -17,7 +17,12 @@ struct backend_guest {
     int dir_fd; /* holds the lock that keeps others from sweeping it */
     int listener;
     pid_t pid; /* of the guest, once it has connected */
+    struct sandbox_wait wait;
 };
+
+/* False: the caller does not want the container any more. */
+bool backend_guest_is_wanted(const struct sandbox_wait *wait);
+int backend_guest_not_wanted(sbr_error *err);
 
 /* Makes the directory with init's image and a socket, for a container whose guest has this uid. */
 int backend_guest_open(struct backend_guest *guest, sbr_error *err) must_check;

@@ -9,16 +9,26 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "backend/backend_guest.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/scope.h"
 
 #define HEAD_MAX 16384
-#define PATIENCE_S 60
+#define PATIENCE_MS 60000
+#define LAST_MS 1000 /* for what is asked when the run was cancelled */
+
+/* How long one read waits. */
+static int set_patience(int fd, unsigned int ms)
+{
+    const struct timeval patience = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+
+    return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+}
 
 static int connect_to(const char *path, sbr_error *err)
 {
-    const struct timeval patience = { .tv_sec = PATIENCE_S };
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     scoped_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -26,7 +36,7 @@ static int connect_to(const char *path, sbr_error *err)
         return err_set(err, SBR_E_INVALID, "backend", "the path of the socket '%.100s' is too long",
                        path);
     snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0 ||
+    if (fd < 0 || set_patience(fd, SANDBOX_ASK_MS) < 0 ||
         connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
         err_set_errno(err, "backend", "no container engine can be reached at '%.100s'", path);
         if (errno == ENOENT || errno == ECONNREFUSED || errno == EACCES)
@@ -55,16 +65,28 @@ static int send_call(int fd, const struct backend_call *call, sbr_error *err)
     return r;
 }
 
-/* Byte by byte, because what follows belongs to the caller. */
-static int read_head(int fd, struct backend_reply *reply, sbr_error *err)
+/* How long the answer may still take, once the run is not wanted any more. */
+static bool is_over(const struct sandbox_wait *wait, uint64_t *end_us)
 {
+    uint64_t now_us = clock_now_us();
+
+    if (!backend_guest_is_wanted(wait) && *end_us > now_us + LAST_MS * 1000ULL)
+        *end_us = now_us + LAST_MS * 1000ULL;
+    return now_us > *end_us;
+}
+
+/* Byte by byte, because what follows belongs to the caller. */
+static int read_head(int fd, const struct sandbox_wait *wait, struct backend_reply *reply,
+                     sbr_error *err)
+{
+    uint64_t end_us = clock_now_us() + PATIENCE_MS * 1000ULL;
     char head[HEAD_MAX];
     size_t n = 0;
 
     while (n < sizeof(head) - 1 && (n < 4 || memcmp(head + n - 4, "\r\n\r\n", 4) != 0)) {
         ssize_t got = read(fd, head + n, 1);
 
-        if (got < 0 && errno == EINTR)
+        if (got < 0 && (errno == EINTR || errno == EAGAIN) && !is_over(wait, &end_us))
             continue;
         if (got <= 0)
             break;
@@ -74,6 +96,8 @@ static int read_head(int fd, struct backend_reply *reply, sbr_error *err)
     reply->body[0] = '\0';
     reply->status =
         strncmp(head, "HTTP/1.", 7) == 0 && n > 12 ? (int)strtol(head + 9, NULL, 10) : 0;
+    if (reply->status < 100 && !backend_guest_is_wanted(wait))
+        return backend_guest_not_wanted(err);
     if (reply->status < 100)
         return err_set(err, SBR_E_SYSTEM, "backend", "the container engine gave no answer");
     return 0;
@@ -84,8 +108,10 @@ int backend_http_stream(const char *socket_path, const struct backend_call *call
 {
     scoped_fd int fd = connect_to(socket_path, err);
 
-    if (fd < 0 || send_call(fd, call, err) < 0 || read_head(fd, reply, err) < 0)
+    if (fd < 0 || send_call(fd, call, err) < 0 || read_head(fd, &call->wait, reply, err) < 0)
         return err->code;
+    if (set_patience(fd, PATIENCE_MS) < 0)
+        return err_set_errno(err, "backend", "cannot wait for the container engine");
     return take_fd(fd);
 }
 

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "sandbox/sandbox.h"
 
 #define BACKEND_REPLY_MAX 8192
 
@@ -18,6 +19,7 @@ struct backend_call {
     const char *type;          /* of the body; NULL: there is none */
     const void *body;
     size_t len;
+    struct sandbox_wait wait; /* until the answer begins */
 };
 
 /* Asks and reads the whole answer.  Negative: the socket cannot be reached, or gave no HTTP. */

@@ -30,7 +30,8 @@
 #include "base/scope.h"
 #include "base/text.h"
 
-#define END_MS 10000 /* a runtime that has not ended by then is killed */
+#define END_MS 10000    /* a runtime that has not ended by then is killed */
+#define END_SOON_MS 300 /* the same when the run was cancelled */
 #define WORDS_MAX 4096
 #define V2_ROOT "/sys/fs/cgroup"
 
@@ -200,14 +201,19 @@ static int runtime_error(const struct oci *oci, sbr_error *err)
 static void await_runtime(struct oci *oci)
 {
     struct pollfd end = { .fd = oci->runtime.pidfd, .events = POLLIN };
+    bool is_cancelled =
+        oci->runtime.pid > 0 && !oci->guest.pid && !backend_guest_is_wanted(&oci->guest.wait);
     siginfo_t info;
 
     if (oci->runtime.pid <= 0)
         return;
-    if (oci->runtime.pidfd < 0 || poll(&end, 1, END_MS) <= 0) {
+    if (is_cancelled && oci->runtime.pidfd >= 0) /* it removes what it has made so far */
+        kill(oci->runtime.pid, SIGTERM);
+    if (oci->runtime.pidfd < 0 || poll(&end, 1, is_cancelled ? END_SOON_MS : END_MS) <= 0) {
         log_info("backend", "%s did not end in time and is killed", oci->name);
         if (oci->guest.pid > 0)
             kill(oci->guest.pid, SIGKILL);
+        kill(-oci->runtime.pid, SIGKILL); /* its session, with helpers of its own */
         kill(oci->runtime.pid, SIGKILL);
     }
     waitid(P_PID, (id_t)oci->runtime.pid, &info, WEXITED | __WALL);
@@ -271,6 +277,7 @@ int backend_oci_start(const char *runtime, struct sandbox *box, const struct pla
     if (!oci)
         return err_set_oom(err, "backend");
     oci->rootless = !means->features->privileged;
+    oci->guest.wait = means->wait;
     oci->words = oci->runtime.pidfd = oci->guest.dir_fd = oci->guest.listener = -1;
     oci->guest.parent.fd = -1;
     if (find_runtime(runtime, oci, err) < 0) {

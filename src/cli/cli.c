@@ -20,7 +20,6 @@
 #include "cli/settings.h"
 #include "cli/source.h"
 #include "cli/stream.h"
-#include "image/image.h"
 #include "lib/runner.h"
 
 #define FDS_WANTED 256
@@ -109,9 +108,7 @@ static int check_stdout(const struct options *o, int status)
 /* Only the full program fetches an image, or reports why it cannot. */
 static bool lacks_image(const struct options *o)
 {
-    sbr_error ignored;
-
-    return o->request->image && image_is_here(o->request->image, &ignored) != 1;
+    return o->request->image && !runner_has_image(o->request->image);
 }
 
 /* Whether JSON or YAML has to be read. */

@@ -217,11 +217,11 @@ static void print_pools(const json_t *pools, bool color)
     size_t i;
 
     if (json_array_size(pools))
-        printf("\n%s%-20s  %-8s  %6s  %6s  %6s  %6s  %8s  %4s%s\n", color ? "\x1b[2m" : "", "KIND",
+        printf("\n%s%-28s  %-8s  %6s  %6s  %6s  %6s  %8s  %4s%s\n", color ? "\x1b[2m" : "", "KIND",
                "STATE", "PARKED", "WANTED", "MAKING", "LEASED", "MADE", "DIED",
                color ? "\x1b[0m" : "");
     json_array_foreach(pools, i, pool) {
-        print_name(text_of(pool, "name"), 20);
+        print_name(text_of(pool, "name"), 28);
         printf("  %-8s  %6llu  %6llu  %6llu  %6llu  %8llu  %4llu\n", text_of(pool, "state"),
                number_of(pool, "parked"), number_of(pool, "wanted"), number_of(pool, "making"),
                number_of(pool, "leased"), number_of(pool, "made"), number_of(pool, "died"));

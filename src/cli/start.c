@@ -287,10 +287,11 @@ static void show_title(struct front *front, const char *title)
 static void show_stage(struct front *front, const char *stage)
 {
     const char *language = front->o->request->language, *doing = progress_doing(stage);
+    const char *image = front->o->request->image;
     char title[120];
 
-    snprintf(title, sizeof(title), "%.40s%s%s", language ? language : "", language ? ": " : "",
-             doing ? doing : "");
+    snprintf(title, sizeof(title), "%.40s%s%s%s%.40s", language ? language : "",
+             language ? ": " : "", doing ? doing : "", image ? " in " : "", image ? image : "");
     show_title(front, doing ? title : NULL);
 }
 

@@ -138,8 +138,8 @@ static int mount_overlay(const struct plan_op *op, const char *dir, const char *
 }
 
 /* The overlay has the tree; no path of the new root may lead to it.  Every unmount waits until no
- * CPU looks at the mount any more, so the tree goes to a place among the host's files, which are all
- * unmounted at once when init leaves them. */
+ * CPU looks at the mount any more, so the tree goes to a place among the host's files, which init
+ * unmounts all at once when it leaves them. */
 static int let_go(const char *lower)
 {
     if (syscall(SYS_move_mount, AT_FDCWD, lower, AT_FDCWD, "/proc", 0) == 0)

@@ -116,6 +116,10 @@ struct sbr_job {
     /* Called now and then while a tree is copied, with the same context; may cancel the job.  May
      * be NULL. */
     void (*on_copy)(void *context, uint64_t files, uint64_t bytes);
+    /* Called while the loop does not turn because a container is made; may cancel the job.  May be
+     * NULL. */
+    void (*on_wait)(void *context);
+    void *on_wait_context;
     /* Called with the number of jobs before this one while it waits for the engine, with the same
      * context.  May be NULL. */
     void (*on_queue)(void *context, unsigned int position);

@@ -1,5 +1,6 @@
 /* One stage from its plan to a sandbox that the monitor watches. */
 #include <stdio.h>
+#include <unistd.h>
 
 #include "backend/backend.h"
 #include "base/clock.h"
@@ -9,6 +10,19 @@
 #include "job/job_steps.h"
 #include "job/job_trees.h"
 #include "job/stage_plan.h"
+
+/* The loop does not turn while a container is made, so this notices that the job was cancelled. */
+static bool start_goes_on(void *context)
+{
+    sbr_job *job = context;
+    uint64_t count;
+
+    if (job->on_wait)
+        job->on_wait(job->on_wait_context);
+    if (read(job->cancel_fd, &count, sizeof(count)) == (ssize_t)sizeof(count))
+        job->cancelled = true;
+    return !job->cancelled;
+}
 
 static enum job_event start_planned(sbr_job *job, const struct features *features, sbr_error *err)
 {
@@ -29,10 +43,11 @@ static enum job_event start_planned(sbr_job *job, const struct features *feature
     now->asked = true;
     if (!asked && warm_ask(job, &input.in))
         return EV_ASKED;
-    return backend_start(job->req->backend, &now->box, now->plan,
-                         &(struct sandbox_means){ features, &job->listeners }, err) < 0
-               ? EV_ERROR
-               : EV_STARTED;
+    if (backend_start(job->req->backend, &now->box, now->plan,
+                      &(struct sandbox_means){ features, &job->listeners, { start_goes_on, job } },
+                      err) == 0)
+        return EV_STARTED;
+    return job->cancelled ? EV_CANCEL : EV_ERROR;
 }
 
 /* Only an attempt shows which overlay a file system takes. */

@@ -1,10 +1,12 @@
 #include "lib/runner.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 
 #include "backend/backend.h"
+#include "image/image.h"
 #include "job/job_types.h"
 #include "job/own_places.h"
 #include "lib/job_client.h"
@@ -86,6 +88,16 @@ static void fd_readable(void *context, uint32_t events)
     client->readable(client->readable_context);
 }
 
+/* The loop that would call back does not turn. */
+static void look_at_fd(void *context)
+{
+    const struct job_client *client = context;
+    struct pollfd fd = { .fd = client->watch.fd, .events = POLLIN };
+
+    if (poll(&fd, 1, 0) > 0)
+        client->readable(client->readable_context);
+}
+
 int runner_watch(sbr_job *job, int fd, void (*readable)(void *context), void *context,
                  sbr_error *err)
 {
@@ -94,6 +106,8 @@ int runner_watch(sbr_job *job, int fd, void (*readable)(void *context), void *co
     client->readable = readable;
     client->readable_context = context;
     client->watch = loop_watch_of(fd, fd_readable, client);
+    job->on_wait = look_at_fd;
+    job->on_wait_context = client;
     if (loop_add(&job->loop, &client->watch, EPOLLIN) < 0)
         return err_set_errno(err, "run", "cannot watch a file descriptor of the client");
     return 0;
@@ -209,4 +223,11 @@ const char *runner_locate(const struct language *language)
 bool runner_config_dir(char *path, size_t size)
 {
     return own_places_config(path, size);
+}
+
+bool runner_has_image(const char *ref)
+{
+    sbr_error ignored;
+
+    return image_is_here(ref, &ignored) == 1;
 }

@@ -49,6 +49,8 @@ bool runner_find_version(sbr_job *job, sbr_result *result, bool may_wait);
 /* For a stream that sbr_job_pass passes on: adds to `out` what may pass. */
 typedef void runner_filter_fn(void *state, const char *data, size_t len, struct buf *out);
 void runner_filter(sbr_job *job, enum sbr_stream stream, runner_filter_fn *filter, void *state);
+/* Whether an image can be used without fetching it. */
+bool runner_has_image(const char *ref);
 /* Calls back inside dispatch when `fd`, which is borrowed, is readable. */
 int runner_watch(sbr_job *job, int fd, void (*readable)(void *context), void *context,
                  sbr_error *err) must_check;

@@ -209,7 +209,8 @@ const char *plan_op_name(enum op_kind kind);
 /* True when the kernel may refuse a mount of the plan, so that the caller tries another kind. */
 bool plan_awaits_mounts(const struct plan *plan);
 
-/* True when the root is made of an image in the store: then each sandbox that is made ahead builds its own. */
+/* True when the root is made of an image in the store: then each sandbox that is made ahead builds
+ * its own. */
 bool plan_is_of_image(const struct plan *plan);
 
 /* True when `to` (as in an operation) is a tree of the host's that the program may write to. */

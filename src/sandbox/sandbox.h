@@ -60,9 +60,19 @@ struct sandbox {
 #define SANDBOX_USUAL_LIMITS (1u << CG_MEMORY | 1u << CG_PIDS)
 
 /* What a sandbox is made of, beside its plan; borrowed. */
+/* Asked several times a second while a container is made.  False: the caller does not want it any
+ * more.  NULL: the caller always does. */
+struct sandbox_wait {
+    bool (*goes_on)(void *context);
+    void *context;
+};
+
+#define SANDBOX_ASK_MS 100
+
 struct sandbox_means {
     const struct features *features;
     const struct publish_listeners *listeners; /* those of plan->publish */
+    struct sandbox_wait wait;
 };
 
 /* Starts init with its plan.  A failure leaves nothing behind.  The program runs once init has

@@ -16,6 +16,7 @@ import tempfile
 import time
 
 import agents
+import images
 import languages
 import machine
 import network
@@ -72,6 +73,7 @@ MEASUREMENTS = {
         network.network,
         network.network_start,
         workspaces.workspaces,
+        images.images,
         sessions.sessions,
         agents.agents,
         service.service,

@@ -4,13 +4,16 @@ import os
 import pathlib
 import re
 import signal
+import socket
+import time
 
 import pytest
 
 import support
 from support import result_of, sandbox_run
-from waiting import read_line, started, wait_until
+from waiting import SOON, read_line, started, wait_until
 
+CANCELLED_S = 3  # about one, and the machine's other work
 RUNTIMES = [name for name in ("crun", "runc") if support.have(name)]
 MEMORY = "x = bytearray(200 << 20)"
 
@@ -166,3 +169,41 @@ def is_of(pid, places):
         return str(places).encode() in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
+
+
+HANGING = """#!/bin/sh
+echo $$ > {folder}/runtime
+trap '' TERM
+while :; do read line < {folder}/never; done
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("kind", ["oci", "docker"])
+def test_a_start_that_hangs_is_cancelled_at_once(folder, kind, how):
+    """The maker of the container neither goes on nor obeys, and what it was asked for is taken back."""
+    places = folder / "containers"
+    os.mkfifo(folder / "never")
+    maker = folder / "hanging"
+    maker.write_text(HANGING.format(folder=folder))
+    maker.chmod(0o755)
+    backend = f"oci:{maker}" if kind == "oci" else f"docker:{folder}/engine"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folder / "engine"))
+        listener.listen(4)
+        listener.settimeout(SOON)
+        with started("exec", "--backend", backend, "--", "true", env={"SANDBOX_RUN_CONTAINERS": str(places)}) as process:
+            if kind == "oci":
+                assert wait_until(lambda: (folder / "runtime").exists() and (folder / "runtime").read_text())
+            else:
+                peer, _ = listener.accept()
+                peer.recv(1)
+            before = time.monotonic()
+            process.send_signal(how)
+            assert process.wait(SOON) == 128 + how, process.stderr.read()
+            assert time.monotonic() - before < CANCELLED_S
+    assert list(places.iterdir()) == []
+    if kind == "oci":
+        assert not pathlib.Path(f"/proc/{(folder / 'runtime').read_text().strip()}").exists()
+    else:
+        peer.close()

@@ -10,6 +10,7 @@ import pytest
 import oci_images
 import support
 from oci_images import archive, directory, host_file, link, member
+from waiting import on_terminal
 
 PACK = functools.partial(gzip.compress, compresslevel=1)
 # A program that prints the libraries it was started with.
@@ -138,3 +139,31 @@ def test_every_stage_sees_the_image_that_the_language_names(root, place):
     assert [stage["name"] for stage in result["stages"]] == ["prepare", "dependencies", "compile", "run"]
     planned = json.loads(place.run("plan", "--json", *words[1:], caller=root).stdout)
     assert not [op for op in planned["mounts"] if op.get("from") == "/usr"]
+
+
+SLOW = """name: slow
+about: takes a while to get ready
+extensions: [.slow]
+mains: [main.slow]
+source: main.slow
+binaries: [/bin/sh]
+package: dash
+prepare: {run: [/bin/busybox, sh, -c, "echo made > ${prepared}/made; /bin/busybox sleep 1.2"]}
+run: [/bin/sh, "${source}", "${prepared}"]
+selftest: {code: "echo fine", stdout: "fine\\n", exit: 0}
+"""
+
+
+def test_a_language_is_made_ready_once_for_each_image_and_a_terminal_says_so(root, place):
+    refs = [place.image(name, lambda name=name: [*oci_images.busybox_members(), member(f"opt/{name}")]) for name in ("ready1", "ready2")]
+    (place.folder / "slow.yaml").write_text(SLOW)
+    words = ["run", "--language-file", str(place.folder / "slow.yaml"), "-l", "slow", "-c", "cat $1/made"]
+    for ref in refs:
+        place.run("image", "pull", ref, caller=root)
+    status, seen = on_terminal(*words, "--image", refs[0], caller=root, env=place.env)
+    assert status == 0 and f"slow: making the language ready, once in {refs[0]}"[:60].encode() in seen and b" ... 1 s" in seen, seen
+    status, seen = on_terminal(*words, "--image", refs[0], caller=root, env=place.env)
+    assert status == 0 and b"making the language ready" not in seen, seen
+    done = place.run(*words, "--image", refs[1], caller=root)  # another digest, and no terminal
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"made\n", b"")
+    assert [stage["name"] for stage in place.result(*words, "--image", refs[1], caller=root)["stages"]] == ["run"]

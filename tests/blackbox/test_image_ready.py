@@ -19,7 +19,8 @@ READY = {
              'public class Main { int x = "a"; }\n', "TypeMismatch", "int x = 6;\nx * 7\n"),
     "python": ("python", "import numpy, pandas, matplotlib, requests, pytest\nprint(numpy.arange(3).sum())\n", "3\n",
                "x = (\n", "SyntaxError", "x = 6\nprint(x * 7)\n"),
-    "rust": ("rust", 'fn main() { println!("{}", 6 * 7); }\n', "42\n", 'fn main() { let x: i32 = "a"; }\n', "TypeMismatch",
+    "rust": ("rust", "#[derive(serde::Serialize)]\nstruct Point { x: i32 }\n"
+             'fn main() { println!("{}", serde_json::to_string(&Point { x: 42 }).unwrap()); }\n', '{"x":42}\n', 'fn main() { let x: i32 = "a"; }\n', "TypeMismatch",
              'let x = 6;\nprintln!("{}", x * 7);\n'),
     "typescript": ("typescript", 'import ts from "typescript";\nconsole.log(typeof ts.version);\n', "string\n",
                    'const x: number = "a"; console.log(x);\n', "TypeMismatch", "const x: number = 6\nx * 7\n"),

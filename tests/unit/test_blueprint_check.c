@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "plan/blueprint.h"
+#include "plan/plan_image.h"
 #include "stage_fixture.h"
 #include "unit.h"
 
@@ -270,6 +271,57 @@ static void a_machine_without_the_means_takes_none(void **state)
     assert_not_taken("no groups");
 }
 
+/* Of an image: the directories that it has, and no other of the host's. */
+static void an_image_is_shown_as_it_is_and_by_no_zygote(void **state)
+{
+    static const struct string_list no_words;
+    static struct plan_tree trees[] = {
+        { .source = "/cache/image/tree/usr", .target = "/usr", .mode = VOLUME_COW, .image = true },
+        { .source = "/cache/image/tree/etc", .target = "/etc", .mode = VOLUME_COW, .image = true },
+    };
+    static const struct plan_image_name names[] = { { "bin", "usr/bin" }, { "srv", NULL } };
+    const struct plan_image image = { .names = names,
+                                      .n_names = ARRAY_LEN(names),
+                                      .env = &no_words,
+                                      .command = &no_words,
+                                      .path = "/usr/bin",
+                                      .runs_objects = true,
+                                      .kept = true };
+
+    (void)state;
+    warm_language.warm.zygote = warm.run;
+    c.in.image = claim.image = &image;
+    c.in.trees = claim.trees = trees;
+    c.in.n_trees = claim.n_trees = ARRAY_LEN(trees);
+    for (int read_only = 0; read_only < 2; read_only++) {
+        c.request->read_only = read_only;
+        send_blueprint();
+        assert_taken();
+        assert_int_equal(blueprint->standby, STANDBY_DRIVER);
+        assert_true(plan_is_of_image(blueprint));
+    }
+    for (size_t i = 0; i < blueprint->n_ops; i++) {
+        struct plan_op *op = &blueprint->ops[i], before = *op;
+
+        if (op->kind != OP_COW)
+            continue;
+        op->from = "/root";
+        assert_not_taken("a directory of the host in place of the image's");
+        *op = before;
+        op->upper = "/root";
+        assert_not_taken("an upper layer on the host");
+        *op = before;
+        op->device++;
+        assert_not_taken("another tree under the same name");
+        *op = before;
+        op->flags &= ~OP_IMAGE;
+        assert_not_taken("a tree that is not the image's");
+        *op = before;
+    }
+    claim.image = NULL;
+    assert_not_taken("an image that the client did not name");
+}
+
 #define CHECK_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -281,6 +333,7 @@ int main(void)
         CHECK_TEST(whatever_is_changed_it_is_not_taken),
         CHECK_TEST(a_zygote_has_the_languages_variables),
         CHECK_TEST(a_machine_without_the_means_takes_none),
+        CHECK_TEST(an_image_is_shown_as_it_is_and_by_no_zygote),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

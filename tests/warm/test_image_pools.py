@@ -94,6 +94,19 @@ def test_a_compiled_program_of_an_image_is_parked(images):
     assert (cold["outcome"], cold["exit_code"]) == (warm["outcome"], warm["exit_code"])
 
 
+def test_a_program_of_an_image_is_parked_with_the_tools_of_the_image(images):
+    """No interpreter of it is shared: the program starts its own."""
+    ref = images.add("python", *oci_images.python_members(), Env=["PATH=/opt/tools/bin:/bin"])
+    for code in ("import sys, os; print(sys.executable, sys.argv, os.getpid(), os.environ)", "1 / 0", "x = ("):
+        def run(*options, code=code):
+            return images.engine.result_of("run", *options, "--image", ref, "-l", "python", "-c", code, env=images.env)
+
+        cold, warm = run("--cold"), images.engine.parked(run)
+        assert differences(normal(cold), normal(warm)) == [], (cold, warm)
+    (pool,) = [pool for pool in images.engine.status()["pools"] if pool["name"].startswith("python run ")]
+    assert pool["park"] == "shell", pool
+
+
 def test_no_run_finds_what_another_changed_in_its_image(images):
     """One ended, one is beside it; each attack finds the mark where the mark is."""
     ref = images.add("apart")
