@@ -130,7 +130,12 @@ cross-build:
 		-Dinit_libc=musl -Dtest_hooks=true)
 	$(call compile,build-aarch64-test)
 
-asan: ## unit tests and saved fuzz inputs under AddressSanitizer and UBSan
+# The servers for agents and of other services' interfaces, by their black-box tests; those with clients
+# of registries take longer and reach no other code.  A confined process may set no signal stack.
+SANITIZED := (test_mcp.py or test_mcp_hostile or test_mcp_roots or test_http_mcp or test_dialect) \
+	and not test_the_client and not clients_that_nobody
+
+asan: ## unit tests, saved fuzz inputs, MCP and dialects under AddressSanitizer and UBSan
 	@tools/packages.sh check
 	$(call configure,build-asan,--buildtype=debugoptimized -Db_sanitize=address$(comma)undefined)
 	$(call compile,build-asan)
@@ -138,6 +143,9 @@ asan: ## unit tests and saved fuzz inputs under AddressSanitizer and UBSan
 		UBSAN_OPTIONS=halt_on_error=1:abort_on_error=1:print_stacktrace=1 \
 		$(PYTHON) tests/run.py --suite unit --suite fuzz \
 		--build build-asan --test-build build-asan $(CHECK_ARGS)
+	@ASAN_OPTIONS=abort_on_error=1:detect_leaks=1:detect_stack_use_after_return=0:use_sigaltstack=0 \
+		UBSAN_OPTIONS=halt_on_error=1:abort_on_error=1:print_stacktrace=1 \
+		$(PYTHON) tests/run.py --suite blackbox -k "$(SANITIZED)" --build build-asan --test-build build-asan
 	@SBR_BUILD=build-asan $(PYTHON) -B tests/warm/soak.py --sanitize address,undefined --runs 500 $(SOAK_ARGS)
 
 tsan: ## the engine and a client with many threads under ThreadSanitizer

@@ -24,6 +24,8 @@ ORDINARY_UID = 65534
 DEADLINE = 150  # seconds after which a test run is stuck, not slow: a first one may prepare its toolchain
 ENGINE_OF = "SBR_ENGINE_"  # and ROOT or USER: the socket of a caller's engine, when the suite `warm` runs
 
+SANITIZERS = ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS")  # of a build with them: `make asan`
+
 starts = 0  # of the tool, for run.py --durations
 
 AS_ORDINARY = ["setpriv", "--reuid", str(ORDINARY_UID), "--regid", str(ORDINARY_UID), "--clear-groups", "--"]
@@ -96,7 +98,7 @@ def is_warm(caller):
 def environment(extra=None, caller=None):
     """An empty environment but for the path and the engine; nothing goes on after a run."""
     given = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "SANDBOX_RUN_NO_BACKGROUND": "1", **engine_of(caller),
-             **(extra or {})}
+             **{name: os.environ[name] for name in SANITIZERS if name in os.environ}, **(extra or {})}
     return {name: value for name, value in given.items() if value is not None}
 
 

@@ -44,11 +44,11 @@ static struct reserved reserved(struct server *server)
         server->sessions.looked_us = now_us;
     }
     sum.memory += server->sessions.memory;
-    list_each(at, &server->executions) {
-        const struct execution *e = link_owner(at, struct execution, link);
+    list_each(at, &server->live) {
+        const struct execution *e = link_owner(at, struct execution, live);
 
-        sum.memory += execution_is_over(e) ? 0 : e->memory_bytes;
-        sum.disk += execution_is_over(e) ? 0 : e->disk_bytes;
+        sum.memory += e->memory_bytes;
+        sum.disk += e->disk_bytes;
     }
     return sum;
 }

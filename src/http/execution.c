@@ -120,6 +120,7 @@ static void finish(struct execution *e, sbr_result *result, const sbr_error *err
     loop_remove(&e->server->loop, &e->watch);
     sbr_job_free(e->job);
     e->job = NULL;
+    link_remove(&e->live);
     sbr_request_free(take_ptr(e->req));
     add_end(e);
     recount(e);
@@ -241,6 +242,7 @@ static struct execution *make(struct server *server, const struct tenant *tenant
     link_init(&e->streams);
     link_init(&e->sockets);
     link_init(&e->link);
+    link_init(&e->live);
     event_log_init(&e->log, LOG_BYTES);
     return e;
 }
@@ -260,6 +262,7 @@ int execution_start(struct server *server, const struct tenant *tenant, sbr_requ
         return err->code;
     }
     list_append(&server->executions, &e->link);
+    list_append(&server->live, &e->live);
     add_start(e);
     *ret = e;
     return 0;
@@ -273,6 +276,7 @@ struct execution *execution_open(struct server *server, const struct tenant *ten
         return NULL;
     e->foreign = e->began = true;
     list_append(&server->executions, &e->link);
+    list_append(&server->live, &e->live);
     return e;
 }
 
@@ -291,6 +295,7 @@ void execution_end(struct execution *e, const char *result, const sbr_error *err
 
     e->ended_us = clock_now_us();
     e->foreign = false;
+    link_remove(&e->live);
     e->is_error = !result;
     e->err = result ? (sbr_error){ 0 } : err ? *err : unknown;
     e->result = result ? strdup(result) : result_error_to_json(&e->err);
@@ -347,6 +352,7 @@ void execution_free(struct execution *e)
     websocket_drop_all(e);
     loop_remove(&e->server->loop, &e->watch);
     link_remove(&e->link);
+    link_remove(&e->live);
     sbr_job_free(e->job);
     sbr_request_free(e->req);
     e->server->kept_bytes -= e->counted_bytes;
@@ -402,10 +408,10 @@ unsigned int execution_count(const struct server *server, const char *tenant)
 {
     unsigned int n = agents_count(server, tenant);
 
-    list_each(at, (struct link *)&server->executions) {
-        const struct execution *e = link_owner(at, struct execution, link);
+    list_each(at, (struct link *)&server->live) {
+        const struct execution *e = link_owner(at, struct execution, live);
 
-        n += !execution_is_over(e) && (!tenant || !strcmp(e->tenant, tenant));
+        n += !tenant || !strcmp(e->tenant, tenant);
     }
     return n;
 }

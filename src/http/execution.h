@@ -21,6 +21,7 @@ enum execution_mode {
 
 struct execution {
     struct link link; /* of the server's executions */
+    struct link live; /* of those that are not over: thousands that are would be passed over */
     char id[ENCODING_ID_SIZE];
     char tenant[TENANT_NAME_SIZE];
     struct server *server;

@@ -137,6 +137,7 @@ static void init(struct server *server)
     link_init(&server->waiting);
     link_init(&server->ready);
     link_init(&server->executions);
+    link_init(&server->live);
     link_init(&server->agents);
     link_init(&server->sse_streams);
     for (size_t i = 0; i < SERVER_SOCKETS; i++) {

@@ -57,7 +57,7 @@ struct server {
     sbr_runtime *rt;
     struct link visitors, closed; /* connections; those that are freed after the turn */
     struct link waiting, ready;   /* exchanges whose reply comes later; that have some to send */
-    struct link executions;       /* newest last */
+    struct link executions, live; /* newest last; those of them that are not over */
     struct link agents;           /* clients of /mcp */
     struct link sse_streams;      /* their streams */
     size_t kept_bytes;            /* of results and events of all executions */

@@ -290,24 +290,77 @@ static int refuse(sbr_error *err)
                    "`sandbox-run token create`");
 }
 
-static bool is_right(const json_t *token, const char *secret)
+/* A token whose file was read.  A request asks the file system only whether that file is still
+ * there and the same: a revoked token opens nothing from that moment on. */
+struct known {
+    char path[STATE_PATH_SIZE + 64];
+    struct stat file;
+    char hash[HASH_HEX_SIZE];
+    json_int_t expires;
+    struct tenant tenant; /* its token_id is empty while the row is */
+};
+
+#define KNOWN_MAX 16
+static struct known known[KNOWN_MAX]; /* of the loop's thread */
+static size_t newest;
+
+static bool is_right(const struct known *k, const char *secret)
 {
-    const char *kept = json_string_value(json_object_get(token, "hash"));
-    json_int_t expires = json_integer_value(json_object_get(token, "expires"));
     char hash[HASH_HEX_SIZE];
 
     hash_secret(secret, hash);
-    return kept && strlen(kept) == sizeof(hash) - 1 &&
-           sodium_memcmp(kept, hash, sizeof(hash) - 1) == 0 &&
-           (expires == 0 || expires > (json_int_t)time(NULL));
+    return sodium_memcmp(k->hash, hash, sizeof(hash) - 1) == 0 &&
+           (k->expires == 0 || k->expires > (json_int_t)time(NULL));
+}
+
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           !memcmp(&a->st_mtim, &b->st_mtim, sizeof(a->st_mtim)) &&
+           !memcmp(&a->st_ctim, &b->st_ctim, sizeof(a->st_ctim));
+}
+
+/* NULL: it has to be read. */
+static const struct known *find_known(const char *id)
+{
+    struct stat now;
+
+    for (size_t i = 0; i < KNOWN_MAX; i++)
+        if (!strcmp(known[i].tenant.token_id, id) && lstat(known[i].path, &now) == 0 &&
+            is_same_file(&now, &known[i].file))
+            return &known[i];
+    return NULL;
+}
+
+/* Reads it into a row; NULL: there is no such token. */
+static const struct known *read_known(const char *id, sbr_error *err)
+{
+    struct known *k = &known[newest];
+    struct state_dir dir = { .fd = -1 };
+    json_t *token;
+    const char *hash;
+
+    *k = (struct known){ .expires = 0 };
+    if (state_open(STATE_TOKENS, false, &dir, err) != 1)
+        return NULL;
+    snprintf(k->path, sizeof(k->path), "%s/%s.json", dir.path, id);
+    token = lstat(k->path, &k->file) == 0 ? load(&dir, id) : NULL;
+    state_close(&dir);
+    hash = json_string_value(json_object_get(token, "hash"));
+    if (hash && strlen(hash) == HASH_HEX_SIZE - 1 && read_tenant(token, &k->tenant, err) == 0) {
+        memcpy(k->hash, hash, HASH_HEX_SIZE);
+        k->expires = json_integer_value(json_object_get(token, "expires"));
+        snprintf(k->tenant.token_id, sizeof(k->tenant.token_id), "%s", id);
+        newest = (newest + 1) % KNOWN_MAX;
+    }
+    json_decref(token);
+    return k->tenant.token_id[0] ? k : NULL;
 }
 
 int token_check(const char *text, struct tenant *ret, sbr_error *err)
 {
-    struct state_dir dir = { .fd = -1 };
     char id[TENANT_TOKEN_ID_SIZE];
-    json_t *token;
-    bool right;
+    const struct known *k;
 
     *ret = (struct tenant){ .scopes = 0 };
     if (strlen(text) >= TOKEN_TEXT_SIZE || strncmp(text, PREFIX, strlen(PREFIX)) != 0)
@@ -316,12 +369,11 @@ int token_check(const char *text, struct tenant *ret, sbr_error *err)
     snprintf(id, sizeof(id), "%.*s", (int)ID_LEN, text);
     if (strcspn(text, "_") != ID_LEN || !encoding_is_hex(id, ID_LEN))
         return refuse(err);
-    if (state_open(STATE_TOKENS, false, &dir, err) != 1)
+    k = find_known(id);
+    if (!k)
+        k = read_known(id, err);
+    if (!k || !is_right(k, text + ID_LEN + 1))
         return refuse(err);
-    token = load(&dir, id);
-    state_close(&dir);
-    right = token && is_right(token, text + ID_LEN + 1) && read_tenant(token, ret, err) == 0;
-    json_decref(token);
-    snprintf(ret->token_id, sizeof(ret->token_id), "%s", id);
-    return right ? 0 : refuse(err);
+    *ret = k->tenant;
+    return 0;
 }

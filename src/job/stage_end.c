@@ -115,7 +115,10 @@ static char *text_of(const sbr_result *result)
             text.data[i] = '?';
         len += !len;
     }
-    return text.len ? buf_take(&text, NULL) : NULL;
+    if (text.len)
+        return buf_take(&text, NULL);
+    buf_done(&text);
+    return NULL;
 }
 
 static int keep_layer(sbr_job *job, sbr_result *result, sbr_error *err)

@@ -104,7 +104,7 @@ static bool in_project(struct mcp_call *call, const char *const *argv, struct bu
     else if (sbr_request_set_argv(req, argv) < 0)
         mcp_call_fail_by(call, sbr_request_error(req));
     else
-        result = mcp_run_request(call, req);
+        result = mcp_run_request(call, take_ptr(req));
     sbr_request_free(req);
     if (!result)
         return false;

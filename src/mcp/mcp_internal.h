@@ -62,6 +62,12 @@ struct mcp_era {
     json_t *meta;         /* params._meta, borrowed; NULL: none */
 };
 
+/* A run that has ended: the job, and the request that it was made of; both may be NULL. */
+struct mcp_spent {
+    sbr_job *job;
+    sbr_request *req;
+};
+
 /* One call of a tool. */
 struct mcp_call {
     struct mcp_call *next;
@@ -74,7 +80,8 @@ struct mcp_call {
     bool cancelled;
     sbr_job *job;         /* runs now; NULL: none */
     sbr_session *session; /* executes a cell now; NULL: none */
-    sbr_job *spent; /* it has ended; freed when the answer is sent, because that removes files */
+    /* It has ended; freed when the answer is sent, because that removes files. */
+    struct mcp_spent spent;
     /* Progress. */
     uint64_t steps, sent_us;
     char line[200]; /* the newest line of output, visible */
@@ -175,8 +182,9 @@ bool mcp_changes_keep(struct mcp_server *server, const char *id);
 sbr_runtime *mcp_server_runtime(struct mcp_server *server, sbr_error *err);
 
 /* mcp_run.c */
-/* The result of a run as JSON; NULL: the call has failed. */
-json_t *mcp_run_request(struct mcp_call *call, const sbr_request *req);
+/* The result of a run as JSON; NULL: the call has failed.  Takes the request over. */
+json_t *mcp_run_request(struct mcp_call *call, sbr_request *req);
+void mcp_run_done(struct mcp_spent *spent);
 
 /* mcp_report.c */
 /* Makes the call's result of the JSON of a run's or a cell's. */

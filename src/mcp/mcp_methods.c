@@ -399,7 +399,7 @@ static enum mcp_code handle_request(struct mcp_peer *peer, const struct mcp_mess
     else if (fault.code)
         mcp_peer_send(peer, message->context,
                       mcp_message_error(message->id, fault.code, fault.text, fault.data));
-    sbr_job_free(fault.spent);
+    mcp_run_done(&fault.spent);
     return fault.code;
 }
 

@@ -7,8 +7,8 @@
 struct mcp_fault {
     enum mcp_code code; /* 0: none */
     char text[sizeof(((sbr_error *)0)->message)];
-    json_t *data;   /* NULL: none */
-    sbr_job *spent; /* of the call, which is over; NULL: none */
+    json_t *data;           /* NULL: none */
+    struct mcp_spent spent; /* of the call, which is over */
 };
 
 /* The result, or NULL and a fault; neither: there is nothing to send. */

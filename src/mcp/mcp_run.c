@@ -29,7 +29,14 @@ static void on_event(void *context, const sbr_event *event)
     }
 }
 
-json_t *mcp_run_request(struct mcp_call *call, const sbr_request *req)
+void mcp_run_done(struct mcp_spent *spent)
+{
+    sbr_job_free(spent->job);
+    sbr_request_free(spent->req); /* which the job still looks at */
+    *spent = (struct mcp_spent){ NULL, NULL };
+}
+
+json_t *mcp_run_request(struct mcp_call *call, sbr_request *req)
 {
     sbr_error err = { 0 };
     sbr_runtime *rt = mcp_server_runtime(call->peer->server, &err);
@@ -45,9 +52,9 @@ json_t *mcp_run_request(struct mcp_call *call, const sbr_request *req)
         r = mcp_call_watch_job(call, job) ? sbr_job_finish(job, &result, &err)
                                           : err_set(&err, SBR_E_BUSY, "mcp", "cancelled");
         (void)mcp_call_watch_job(call, NULL);
-        sbr_job_free(call->spent);
-        call->spent = job;
     }
+    mcp_run_done(&call->spent);
+    call->spent = (struct mcp_spent){ job, req };
     if (r < 0) {
         mcp_call_fail_by(call, &err);
         return NULL;
@@ -88,13 +95,22 @@ static void drop_rules(json_t *files)
     }
 }
 
-static void run_and_report(struct mcp_call *call, sbr_request *req)
+/* Takes the request over, which is whole, or `r` is negative. */
+static void run_and_report(struct mcp_call *call, sbr_request *req, int r)
 {
     struct mcp_store *store = &call->peer->server->store;
-    char *dir = want_files(call, req);
-    json_t *result = mcp_run_request(call, req);
-    const char *changes = mcp_text(result, "changes_id");
+    const char *changes;
+    json_t *result;
+    char *dir;
 
+    if (r < 0) {
+        mcp_call_fail_by(call, sbr_request_error(req));
+        sbr_request_free(req);
+        return;
+    }
+    dir = want_files(call, req);
+    result = mcp_run_request(call, req);
+    changes = mcp_text(result, "changes_id");
     drop_rules(json_object_get(result, "files"));
     if (!json_array_size(json_object_get(result, "files")) && dir) {
         mcp_store_return_dir(store, dir);
@@ -126,11 +142,7 @@ void mcp_run_code(struct mcp_call *call)
         if (r == 0)
             r = sbr_request_set_argv(req, one);
     }
-    if (r < 0)
-        mcp_call_fail_by(call, sbr_request_error(req));
-    else
-        run_and_report(call, req);
-    sbr_request_free(req);
+    run_and_report(call, req, r);
 }
 
 void mcp_run_command(struct mcp_call *call)
@@ -141,9 +153,5 @@ void mcp_run_command(struct mcp_call *call)
     if (!req)
         return;
     req->command = req->language != NULL;
-    if (sbr_request_set_argv(req, argv) < 0)
-        mcp_call_fail_by(call, sbr_request_error(req));
-    else
-        run_and_report(call, req);
-    sbr_request_free(req);
+    run_and_report(call, req, sbr_request_set_argv(req, argv));
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scope.h"
 #include "base/text.h"
 #include "mcp/mcp_files.h"
 #include "mcp/mcp_internal.h"
@@ -119,7 +120,7 @@ void mcp_search_files(struct mcp_call *call)
     if (sbr_request_set_argv(req, argv) < 0)
         mcp_call_fail_by(call, sbr_request_error(req));
     else
-        result = mcp_run_request(call, req);
+        result = mcp_run_request(call, take_ptr(req));
     sbr_request_free(req);
     if (!result)
         return;
