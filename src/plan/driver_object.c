@@ -13,6 +13,7 @@ IMAGE(live_loaded);
 IMAGE(live_writing);
 IMAGE(bytecode);
 IMAGE(session_lua);
+IMAGE(session_copy);
 
 static const struct {
     const char *driver;
@@ -24,6 +25,7 @@ static const struct {
     { DRIVER_OBJECT_LOADED, NULL, OF(live_loaded) },
     { DRIVER_OBJECT_WRITING, NULL, OF(live_writing) },
     { DRIVER_OBJECT_LUA, NULL, OF(session_lua) },
+    { DRIVER_OBJECT_COPY, NULL, OF(session_copy) },
     /* Its name has the version of Python that reads it; others compile the source. */
     { DRIVER_OBJECT_BYTECODE, "__pycache__", OF(bytecode) },
 };

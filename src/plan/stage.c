@@ -184,12 +184,15 @@ static int link_dependencies(struct plan *plan, const struct plan_input *in, sbr
 const struct words *stage_words(const struct language *language, enum stage stage,
                                 const sbr_request *req)
 {
+    static const char *copy = "${driver}/" DRIVER_OBJECT_COPY;
+    static const struct words loader = { &copy, 1 };
     const struct stage_def *def = stage_def(language, stage);
 
-    return def             ? &def->run
-           : req->kernel   ? &language->session.run
-           : req->profiled ? &language->profile.run
-                           : &language->run;
+    return def                ? &def->run
+           : req->kernel_copy ? &loader
+           : req->kernel      ? &language->session.run
+           : req->profiled    ? &language->profile.run
+                              : &language->run;
 }
 
 const struct words *stage_command_of(const struct plan_input *in)
@@ -220,6 +223,7 @@ bool stage_objects_run(const struct plan_input *in)
         return true;
     for (unsigned int i = 0; i < in->language->drivers.n; i++)
         if (driver_object_is(in->language->drivers.at[i]) &&
+            strcmp(in->language->drivers.at[i], DRIVER_OBJECT_COPY) != 0 &&
             strcmp(in->language->drivers.at[i], DRIVER_OBJECT_BYTECODE) != 0)
             return false;
     return true;
