@@ -6,6 +6,7 @@
 # a high number, what the driver calls is bound before the first cell runs, and a forked child loses the
 # channel at once.
 import ast
+import _socket
 import builtins
 import codeop
 import json
@@ -47,7 +48,10 @@ class Channel:
         self.waiting = b""
         self.sending = False
         self.pending = False
-        self._read, self._write, self._poll, self._getpid = os.read, os.write, select.poll, os.getpid
+        self.given = [] # descriptors that came with a frame
+        self.socket = _socket.socket(fileno=self.fd)
+        self._space, self._flags = _socket.CMSG_SPACE(8), _socket.MSG_CMSG_CLOEXEC
+        self._receive, self._write, self._poll, self._getpid = self.socket.recvmsg, os.write, select.poll, os.getpid
         self._encode = json.JSONEncoder(allow_nan=False).encode
 
     def _wait(self, event):
@@ -58,12 +62,14 @@ class Channel:
     def _fill(self):
         while True:
             try:
-                data = self._read(self.fd, 65536)
+                data, extra, _, _ = self._receive(65536, self._space, self._flags)
             except BlockingIOError: # a cell can make any descriptor non-blocking
                 self._wait(select.POLLIN)
                 continue
             if not data:
                 raise EOFError
+            for _, _, numbers in extra:
+                self.given = list(memoryview(numbers).cast("i"))
             self.waiting += data
             return
 
@@ -502,6 +508,71 @@ def watch_interrupts(shell):
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 
 
+class Memory:
+    """What writes the memory of a process; it is C, and the other half of it becomes the copy."""
+
+    PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "session-copy.so")
+    RSEQ_SIZE = 32
+
+    def __init__(self):
+        import ctypes
+        library, own = ctypes.CDLL(self.PATH), ctypes.CDLL(None)
+        self._save = library.session_copy_save
+        self._save.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_ulong]
+        self._save.restype = ctypes.c_long
+        self._break = ctypes.c_size_t.in_dll(own, "__curbrk")
+        try:
+            self.rseq = ctypes.c_ssize_t.in_dll(own, "__rseq_offset").value
+            self.rseq_size = self.RSEQ_SIZE if ctypes.c_uint.in_dll(own, "__rseq_size").value else 0
+        except ValueError: # an older C library
+            self.rseq = self.rseq_size = 0
+
+    def save(self, first, second):
+        if self._save(first, second, self.rseq, self.rseq_size) != 1:
+            os._exit(1)
+
+    def settle(self):
+        """In the copy: the kernel knows no heap of it, so the C library must not ask for more of that one."""
+        self._break.value = (1 << 64) - 16
+
+
+def open_files(leave):
+    """(number, path or None, flags, offset) of what is open."""
+    found = []
+    for name in os.listdir("/proc/self/fd"):
+        number = int(name)
+        try:
+            path = os.readlink("/proc/self/fd/" + name)
+            with open("/proc/self/fdinfo/" + name) as file:
+                facts = dict(line.split(":", 1) for line in file if ":" in line)
+            flags, offset = int(facts["flags"], 8), int(facts["pos"])
+        except (OSError, KeyError):
+            continue # the one of the listing
+        regular = os.path.isfile(path) or os.path.isdir(path) or path in ("/dev/null", "/dev/urandom")
+        if number in leave or (number < 3 and not regular):
+            continue
+        found.append((number, path if regular else None, flags, offset))
+    return found
+
+
+def open_again(number, path, flags, offset):
+    """What cannot be opened again keeps its number, so that no other file gets it."""
+    kept = flags & ~(os.O_CREAT | os.O_EXCL | os.O_TRUNC | os.O_NOCTTY)
+    try:
+        opened = os.open(path or "/dev/null", kept if path else os.O_RDWR)
+    except OSError:
+        opened = os.open("/dev/null", os.O_RDWR)
+    else:
+        if path and offset:
+            try:
+                os.lseek(opened, offset, os.SEEK_SET)
+            except OSError:
+                pass
+    if opened != number:
+        os.dup2(opened, number, not flags & os.O_CLOEXEC)
+        os.close(opened)
+
+
 class Checkpoints:
     """Saved states: forked copies of this process that wait.
 
@@ -510,10 +581,12 @@ class Checkpoints:
     LARGEST_NUMBER = 8
     PATIENCE_MS = 5000 # for a woken state to say that it lives
 
-    def __init__(self):
+    def __init__(self, shell):
+        self.shell = shell
         self.waiting = {} # cell -> (pid, descriptor that wakes it, descriptor on which it says so)
         self.forking = False
-        self._poll = select.poll
+        self.memory, self.writing = None, [] # of copies; pids that write themselves into a pipe
+        self._poll, self._fork = select.poll, os.fork
 
     def save(self, cell, channel):
         """True in a copy that was woken: it is the kernel now."""
@@ -523,7 +596,7 @@ class Checkpoints:
         sleep, wake = os.pipe()
         hear, say = os.pipe()
         self.forking = True
-        pid = os.fork()
+        pid = self._fork()
         self.forking = False
         if pid:
             os.close(sleep)
@@ -541,6 +614,66 @@ class Checkpoints:
         os.close(say)
         self.save(cell, channel) # so that one can come back again; the states before it are still there
         return True
+
+    def copy(self):
+        """Writes the memory of this process into the pipes that were given.  True in the copy."""
+        channel = self.shell.channel
+        pipes, channel.given = channel.given, []
+        if len(pipes) != 2:
+            raise RuntimeError("no pipes came with the question")
+        try:
+            self.memory = self.memory or Memory()
+            files = open_files(self.own_descriptors() | set(pipes))
+            self.forking = True
+            pid = self._fork()
+        except BaseException:
+            for pipe in pipes:
+                os.close(pipe)
+            raise
+        finally:
+            self.forking = False
+        if pid:
+            for pipe in pipes:
+                os.close(pipe)
+            self.writing.append(pid)
+            return False
+        try:
+            self.memory.save(*pipes)
+            self.memory.settle()
+            self.take_over(files)
+        except BaseException: # nobody would see it
+            os._exit(1)
+        return True
+
+    def own_descriptors(self):
+        streams = self.shell.streams
+        return ({self.shell.channel.fd, streams.saved[1], streams.saved[2]}
+                | {end for _, *ends in self.waiting.values() for end in ends})
+
+    def take_over(self, files):
+        """In the copy: it has its streams and, at 3, its channel; whatever else was open is opened again."""
+        channel, streams = self.shell.channel, self.shell.streams
+        came = move_high(3)
+        for now, was in ((came, channel.fd), (1, streams.saved[1]), (2, streams.saved[2])):
+            if now != was:
+                os.dup2(now, was, False)
+        if came not in self.own_descriptors():
+            os.close(came)
+        for file in files:
+            open_again(*file)
+        self.waiting, self.writing = {}, []
+        self.shell.loop = None # its descriptors are gone
+        channel.owner, channel.waiting = os.getpid(), b""
+        if "ssl" in sys.modules: # it would find the numbers of the original otherwise
+            sys.modules["ssl"].RAND_add(os.urandom(32), 32.0)
+
+    def reap(self):
+        for pid in list(self.writing):
+            try:
+                if os.waitpid(pid, os.WNOHANG)[0]:
+                    self.writing.remove(pid)
+            except ChildProcessError: # a cell has done it
+                self.writing.remove(pid)
 
     def drop(self, which):
         for cell in [cell for cell in self.waiting if which(cell)]:
@@ -616,6 +749,11 @@ def answer(shell, checkpoints, word, number, argument, payload):
             return "invalid", {"message": "a state with threads cannot be saved"}
         woken = checkpoints.save(number, shell.channel)
         return "ok", {"woken": True} if woken else {}
+    if word == "copy":
+        import threading
+        if threading.active_count() > 1:
+            return "invalid", {"message": "a state with threads cannot be copied"}
+        return "ok", {"copied": True} if checkpoints.copy() else {}
     if word == "rollback":
         if number not in checkpoints.waiting:
             return "invalid", {"message": "no state was saved before cell %d" % number}
@@ -638,6 +776,9 @@ def ask(shell, checkpoints, frame):
     if details.pop("woken", None): # the answer to `checkpoint` went out long ago; this is the one to `rollback`
         word = "rollback"
     shell.streams.flush()
+    if details.pop("copied", None): # nobody asked it in this sandbox
+        say_ready(shell.channel)
+        return
     shell.channel.send("answer", number, status, details)
 
 
@@ -657,16 +798,23 @@ def after_fork(shell, checkpoints):
     os.register_at_fork(after_in_child=lose)
 
 
+def say_ready(channel):
+    can = CAN + ["copy"] if os.path.exists(Memory.PATH) and os.uname().machine == "x86_64" else CAN
+    channel.send("ready", 0, "-", {"version": sys.version.partition(" ")[0], "can": can, "pid": os.getpid()})
+
+
 def serve(shell):
-    channel, checkpoints = shell.channel, Checkpoints()
+    channel, checkpoints = shell.channel, Checkpoints(shell)
     after_fork(shell, checkpoints)
     watch_interrupts(shell)
-    channel.send("ready", 0, "-", {"version": sys.version.partition(" ")[0], "can": CAN, "pid": os.getpid()})
+    say_ready(channel)
     while True:
         try:
             frame = channel.receive()
         except EOFError:
             return 0
+        if checkpoints.writing:
+            checkpoints.reap()
         if frame[0] != "execute":
             ask(shell, checkpoints, frame)
             continue

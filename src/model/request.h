@@ -117,10 +117,11 @@ struct sbr_request {
     bool check;                      /* compile or check, but do not run */
     /* Of a kernel that joins a living session: where its drivers are inside; NULL: as usual. */
     const char *kernel_drivers;
-    bool kernel;   /* run the language's kernel for a session, no program */
-    bool profiled; /* run the program under the language's sampling profiler */
-    bool complete; /* every stage of the language, also those that a program can do without */
-    bool buffered; /* stdout as the language itself buffers it in a pipe */
+    bool kernel_copy; /* the same, but first the program that becomes a copy of one */
+    bool kernel;      /* run the language's kernel for a session, no program */
+    bool profiled;    /* run the program under the language's sampling profiler */
+    bool complete;    /* every stage of the language, also those that a program can do without */
+    bool buffered;    /* stdout as the language itself buffers it in a pipe */
     /* Where the user's code is in a harness; 0: it is the whole program. */
     unsigned int code_line, code_lines;
     struct string_list env; /* NAME=VALUE */

@@ -14,6 +14,7 @@ IMAGE(live_writing);
 IMAGE(sampler);
 IMAGE(bytecode);
 IMAGE(session_lua);
+IMAGE(session_copy);
 
 static const struct {
     const char *driver;
@@ -26,6 +27,7 @@ static const struct {
     { DRIVER_OBJECT_WRITING, NULL, OF(live_writing) },
     { DRIVER_OBJECT_SAMPLER, NULL, OF(sampler) },
     { DRIVER_OBJECT_LUA, NULL, OF(session_lua) },
+    { DRIVER_OBJECT_COPY, NULL, OF(session_copy) },
     /* Its name has the version of Python that reads it; others compile the source. */
     { DRIVER_OBJECT_BYTECODE, "__pycache__", OF(bytecode) },
 };

@@ -19,8 +19,9 @@ struct driver_object {
 #define DRIVER_OBJECT_LINKED "live.o"
 #define DRIVER_OBJECT_LOADED "live.so"
 #define DRIVER_OBJECT_WRITING "live-write.so"
-#define DRIVER_OBJECT_SAMPLER "sampler.o"  /* of profiled runs */
-#define DRIVER_OBJECT_LUA "session-lua.so" /* of sessions */
+#define DRIVER_OBJECT_SAMPLER "sampler.o"    /* of profiled runs */
+#define DRIVER_OBJECT_LUA "session-lua.so"   /* of sessions */
+#define DRIVER_OBJECT_COPY "session-copy.so" /* likewise; the only one without a C library */
 #define DRIVER_OBJECT_BYTECODE "sitecustomize.pyc"
 
 /* Here, because the generator of tables asks it, too, and has no objects. */
@@ -28,7 +29,8 @@ static inline bool driver_object_is(const char *driver)
 {
     static const char *const names[] = { DRIVER_OBJECT_LINKED,  DRIVER_OBJECT_LOADED,
                                          DRIVER_OBJECT_WRITING, DRIVER_OBJECT_SAMPLER,
-                                         DRIVER_OBJECT_LUA,     DRIVER_OBJECT_BYTECODE };
+                                         DRIVER_OBJECT_LUA,     DRIVER_OBJECT_COPY,
+                                         DRIVER_OBJECT_BYTECODE };
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (!strcmp(driver, names[i]))

@@ -184,12 +184,15 @@ static int link_dependencies(struct plan *plan, const struct plan_input *in, sbr
 const struct words *stage_words(const struct language *language, enum stage stage,
                                 const sbr_request *req)
 {
+    static const char *copy = "${driver}/" DRIVER_OBJECT_COPY;
+    static const struct words loader = { &copy, 1 };
     const struct stage_def *def = stage_def(language, stage);
 
-    return def             ? &def->run
-           : req->kernel   ? &language->session.run
-           : req->profiled ? &language->profile.run
-                           : &language->run;
+    return def                ? &def->run
+           : req->kernel_copy ? &loader
+           : req->kernel      ? &language->session.run
+           : req->profiled    ? &language->profile.run
+                              : &language->run;
 }
 
 const struct words *stage_command_of(const struct plan_input *in)
@@ -217,7 +220,8 @@ bool stage_uses_drivers(const struct plan_input *in)
 /* True for an object that needs a C library as this machine's. */
 static bool needs_libc(const char *driver)
 {
-    return driver_object_is(driver) && strcmp(driver, DRIVER_OBJECT_BYTECODE) != 0;
+    return driver_object_is(driver) && strcmp(driver, DRIVER_OBJECT_COPY) != 0 &&
+           strcmp(driver, DRIVER_OBJECT_BYTECODE) != 0;
 }
 
 bool stage_objects_run(const struct plan_input *in)

@@ -154,13 +154,7 @@ void sbr_session_set_width(sbr_session *s, unsigned int columns)
 
 int sbr_session_interrupt(sbr_session *s)
 {
-    static const char line[] = "{\"op\":\"interrupt\",\"quiet\":true}\n";
-
-    if (!s)
-        return SBR_E_INVALID;
-    return send(s->fd, line, sizeof(line) - 1, MSG_NOSIGNAL) == (ssize_t)sizeof(line) - 1
-               ? 0
-               : SBR_E_SYSTEM;
+    return s ? session_client_interrupt(s) : SBR_E_INVALID;
 }
 
 int sbr_session_call(sbr_session *s, const char *json, char **ret, sbr_error *err)

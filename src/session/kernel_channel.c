@@ -142,6 +142,27 @@ void kernel_send(struct kernel *k, const char *word, uint64_t number, const char
         write_channel(k);
 }
 
+bool kernel_send_pipes(struct kernel *k, const char *word, uint64_t number, const int fds[2])
+{
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(2 * sizeof(int))];
+    } with = { .header = { CMSG_LEN(2 * sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
+    struct msghdr message = { .msg_control = &with, .msg_controllen = sizeof(with) };
+    struct iovec data;
+    bool sent;
+
+    if (!k->watch.on || k->to.len || frame_put(&k->to, word, number, "-", "", 0) < 0)
+        return false;
+    memcpy(CMSG_DATA(&with.header), fds, 2 * sizeof(fds[0]));
+    data = (struct iovec){ k->to.data, k->to.len };
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    sent = sendmsg(k->watch.fd, &message, MSG_NOSIGNAL) == (ssize_t)k->to.len;
+    buf_drop(&k->to, k->to.len);
+    return sent;
+}
+
 /* A socket counts what the other end has not taken from it yet. */
 bool kernel_has_read(const struct kernel *k)
 {

@@ -1,5 +1,4 @@
 /* What clients of a session can ask for: one row each. */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +9,6 @@
 #include "session/snapshot.h"
 #include "session/spare.h"
 #include "session/supervisor.h"
-
-#define ANSWER_US 30000000 /* for a kernel to answer a question */
 
 typedef void operation(struct session *s, struct connection *c, const json_t *line);
 
@@ -299,34 +296,6 @@ static bool may_ask(struct session *s, struct connection *c, const struct kernel
     return false;
 }
 
-/* A question runs code of the cells, such as a repr(), which may have no end. */
-static void no_answer(void *context, uint32_t events)
-{
-    struct session *s = context;
-    struct kernel *k = s->answers;
-
-    (void)events;
-    if (s->ask_pressed) {
-        s->hooks->end_kernel(k, "the kernel did not answer a question, so it was killed");
-        return;
-    }
-    s->ask_pressed = true;
-    runner_signal_kernel(s->job, k->index, SIGINT);
-    loop_set_timer(&s->loop, TIMER_ASK, clock_now_us() + s->limits.value[SBR_GRACE_MS] * 1000 + 1,
-                   no_answer, s);
-}
-
-static void begin_question(struct session *s, struct connection *c, struct kernel *k,
-                           uint64_t number)
-{
-    kernel_freeze(s, false);
-    s->asking = c;
-    s->answers = k;
-    s->asked = number;
-    s->ask_pressed = false;
-    loop_set_timer(&s->loop, TIMER_ASK, clock_now_us() + ANSWER_US, no_answer, s);
-}
-
 /* What the kernel knows by the same word, and can answer only between cells. */
 static void op_question(struct session *s, struct connection *c, const json_t *line)
 {
@@ -347,8 +316,7 @@ static void op_question(struct session *s, struct connection *c, const json_t *l
     }
     if (json_is_integer(cursor) && json_integer_value(cursor) >= 0)
         snprintf(arg, sizeof(arg), "%lld", (long long)json_integer_value(cursor));
-    begin_question(s, c, k, s->asked + 1);
-    s->asks_state = false;
+    question_begin(s, c, k, s->asked + 1);
     kernel_send(k, word, s->asked, arg, json_is_string(code) ? json_string_value(code) : "",
                 json_is_string(code) ? json_string_length(code) : 0);
 }
@@ -361,7 +329,7 @@ static void ask_for_state(struct session *s, struct connection *c, const char *w
 
     if (!may_ask(s, c, k, "checkpoint"))
         return;
-    begin_question(s, c, k, number);
+    question_begin(s, c, k, number);
     s->asks_state = true;
     s->asks_back = !strcmp(word, "rollback");
     kernel_send(k, word, number, "-", "", 0);

@@ -1,6 +1,7 @@
 #include "session/session_client.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,25 +130,70 @@ static int is_gone(sbr_error *err)
                    "the session ended; `sandbox-run session list` says why");
 }
 
-int session_client_send(sbr_session *s, const json_t *request, sbr_error *err)
-{
-    scoped_free char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
-    size_t at = 0, len;
+/* A line is written by one thread at a time.  An interrupt must not wait for it, because a signal
+ * handler may be on that very thread: then the writer sends the interrupt after its line. */
+enum line_state { LINE_FREE, LINE_WRITTEN, LINE_INTERRUPT_WANTED };
 
-    if (!text)
-        return err_set_oom(err, "session");
-    len = strlen(text);
-    text[len++] = '\n'; /* in place of its end */
+static int send_all(const sbr_session *s, const char *text, size_t len)
+{
+    size_t at = 0;
+
     while (at < len) {
         ssize_t n = send(s->fd, text + at, len - at, MSG_NOSIGNAL);
 
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return is_gone(err);
+            return -1;
         at += (size_t)n;
     }
     return 0;
+}
+
+static bool change_line(sbr_session *s, int from, int to)
+{
+    return atomic_compare_exchange_strong(&s->line, &from, to);
+}
+
+/* The line is out; so is every interrupt that came meanwhile. */
+static int leave_line(sbr_session *s)
+{
+    static const char interrupt[] = "{\"op\":\"interrupt\",\"quiet\":true}\n";
+    int r = 0;
+
+    while (!change_line(s, LINE_WRITTEN, LINE_FREE)) {
+        atomic_store(&s->line, LINE_WRITTEN);
+        r |= send_all(s, interrupt, sizeof(interrupt) - 1);
+    }
+    return r;
+}
+
+int session_client_interrupt(sbr_session *s)
+{
+    for (;;) {
+        if (change_line(s, LINE_FREE, LINE_INTERRUPT_WANTED))
+            return leave_line(s) < 0 ? SBR_E_SYSTEM : 0;
+        if (atomic_load(&s->line) == LINE_INTERRUPT_WANTED ||
+            change_line(s, LINE_WRITTEN, LINE_INTERRUPT_WANTED))
+            return 0;
+    }
+}
+
+int session_client_send(sbr_session *s, const json_t *request, sbr_error *err)
+{
+    scoped_free char *text = request ? json_dumps(request, JSON_COMPACT) : NULL;
+    size_t len;
+    int r;
+
+    if (!text)
+        return err_set_oom(err, "session");
+    len = strlen(text);
+    text[len++] = '\n'; /* in place of its end */
+    while (!change_line(s, LINE_FREE, LINE_WRITTEN))
+        sched_yield(); /* another thread writes an interrupt */
+    r = send_all(s, text, len);
+    r |= leave_line(s);
+    return r < 0 ? is_gone(err) : 0;
 }
 
 static int read_more(sbr_session *s, sbr_error *err)

@@ -3,6 +3,7 @@
 #define SESSION_SESSION_CLIENT_H
 
 #include <jansson.h>
+#include <stdatomic.h>
 
 #include "base/buf.h"
 #include "session/session_dir.h"
@@ -11,6 +12,7 @@ struct sbr_session {
     char id[SESSION_ID_SIZE];
     int fd;
     struct buf in;
+    atomic_int line;    /* who writes one, see session_client.c */
     unsigned int width; /* of values; 0: as they come */
 };
 
@@ -21,6 +23,8 @@ int session_client_open(const char *id, sbr_session **ret, sbr_error *err) must_
 void session_client_free(sbr_session *s);
 /* Sends one object as a line. */
 int session_client_send(sbr_session *s, const json_t *request, sbr_error *err) must_check;
+/* Sends an interrupt, between two lines; any thread and any signal handler may. */
+int session_client_interrupt(sbr_session *s) must_check;
 /* The next line, without its newline; the caller frees it. */
 int session_client_read(sbr_session *s, char **ret, size_t *ret_len, sbr_error *err) must_check;
 /* Reads an error object of the session; its code. */

@@ -142,8 +142,9 @@ static void refuse_asking(struct session *s)
     sbr_error err;
 
     err_set(&err, SBR_E_UNSUPPORTED, "session", "the session is lost: %.200s", s->reason);
-    if (s->asking)
-        connection_error(s, take_ptr(s->asking), &err);
+    if (s->asking && !s->asks_copy)
+        connection_error(s, s->asking, &err);
+    s->asking = NULL;
     for (size_t i = 0; i < KERNELS_MAX; i++)
         if (s->kernels[i].starter)
             connection_error(s, take_ptr(s->kernels[i].starter), &err);
@@ -153,12 +154,17 @@ static void refuse_asking(struct session *s)
 static void job_ended(struct session *s, const sbr_result *result, const sbr_error *err)
 {
     bool started = s->state != SESSION_STARTING;
+    sbr_error again;
 
     name_end(s, result, err);
     drop_job(s);
     cell_lost(s, result);
     refuse_asking(s);
     sbr_job_free(take_ptr(s->job));
+    if (started)
+        memory_copy_forget(s);
+    else if (memory_copy_failed(s) && supervisor_start_job(s, &again) == 0)
+        return; /* by its cells */
     s->state = SESSION_LOST;
     s->frozen = false;
     s->used_us = clock_now_us();
@@ -272,6 +278,7 @@ int supervisor_start_job(struct session *s, sbr_error *err)
     s->granted = s->noted = (struct network){ 0 };
     s->reason[0] = '\0';
     s->state = SESSION_STARTING;
+    s->request.kernel_copy = s->image_fds[0] >= 0;
     s->started_us = clock_now_us();
     s->kernels[0].watch.fd = -1;
     if (sbr_job_start(s->rt, &s->request, &s->job, err) < 0)
@@ -366,6 +373,10 @@ static void is_ready(struct kernel *k, const struct frame *frame)
 
     if (k->index ? k->hello != NULL : s->state != SESSION_STARTING)
         return;
+    if (!k->index && s->image_fds[0] >= 0) {
+        memory_copy_load(s);
+        return;
+    }
     hello = json_loadb(frame->payload, frame->len, 0, NULL);
     json_decref(k->hello);
     k->hello = hello ? hello : json_object();
@@ -374,6 +385,8 @@ static void is_ready(struct kernel *k, const struct frame *frame)
         return;
     }
     s->startup_us = clock_now_us() - s->started_us;
+    if (s->becomes)
+        memory_copy_done(s);
     s->state = SESSION_READY;
     loop_set_timer(&s->loop, TIMER_START, 0, NULL, NULL);
     if (!s->spare.waits)
@@ -395,7 +408,7 @@ static void answered(struct kernel *k, const struct frame *frame)
         loop_set_timer(&s->loop, TIMER_ASK, 0, NULL, NULL);
         if (asking && s->asks_state)
             supervisor_answer_state(s, asking, frame, payload);
-        else if (asking)
+        else if (asking && !s->asks_copy) /* the copy answers by itself */
             connection_answer(s, asking,
                               json_pack("{s:s, s:O}", "status", frame->arg, "data", payload));
     }

@@ -194,17 +194,20 @@ struct session {
     uint64_t first_cell; /* of this kernel: those before were another's */
     bool skips;          /* numbers are left out, by a rollback */
     struct replay replay;
-    struct link snapshots;          /* struct snapshot, oldest first */
-    struct link copies;             /* of this session, that have not begun yet */
-    struct connection *asking;      /* waits for an `answer` of a kernel */
-    struct kernel *answers;         /* that one */
-    bool ask_pressed;               /* it was interrupted, because it did not answer */
-    bool asks_state;                /* for a checkpoint or a rollback */
-    bool asks_back;                 /* for the latter */
-    uint64_t back_to;               /* the cell of a rollback by replay */
-    json_t *copied;                 /* of a copy: how it was made */
-    struct connection *starting;    /* asked for a restart */
-    uint64_t asked;                 /* its number */
+    struct link snapshots;       /* struct snapshot, oldest first */
+    struct link copies;          /* of this session, that have not begun yet */
+    struct connection *asking;   /* waits for an `answer` of a kernel */
+    struct kernel *answers;      /* that one */
+    bool ask_pressed;            /* it was interrupted, because it did not answer */
+    bool asks_state;             /* for a checkpoint or a rollback */
+    bool asks_back;              /* for the latter */
+    bool asks_copy;              /* for its memory */
+    uint64_t back_to;            /* the cell of a rollback by replay */
+    json_t *copied;              /* of a copy: how it was made */
+    struct connection *starting; /* asked for a restart */
+    uint64_t asked;              /* its number */
+    int image_fds[2]; /* the memory of a kernel that is being copied comes out of them; -1: none */
+    bool becomes;     /* of a copy: its kernel is reading that */
     struct head_tail background[2]; /* output between cells */
     uint64_t background_bytes[2];
     struct denials background_denials; /* between cells, and of other kernels */
@@ -241,6 +244,22 @@ bool replay_next(struct session *s, struct cell_request *ret);
 void replay_compare(struct session *s, const char *result);
 /* All are done: puts the files back, and says how it went. */
 json_t *replay_report(struct session *s);
+
+/* memory_copy.c */
+/* Has the kernel write its memory for a copy, if it can. */
+void memory_copy_ask(struct session *s, struct connection *c);
+/* No copy is made of it. */
+void memory_copy_forget(struct session *s);
+/* Of a copy: its sandbox is ready for the files and the memory. */
+void memory_copy_load(struct session *s);
+/* It is the kernel now. */
+void memory_copy_done(struct session *s);
+/* The run has ended before; true: start again, without it. */
+bool memory_copy_failed(struct session *s);
+
+/* question.c */
+/* Until it is answered, the kernel is asked for nothing else. */
+void question_begin(struct session *s, struct connection *c, struct kernel *k, uint64_t number);
 
 /* session_changes.c */
 /* As session_files_list.  `keep`: as a changeset, without a diff. */
@@ -340,6 +359,8 @@ void kernel_freeze(struct session *s, bool freeze);
 /* Sends a frame, or as much of it as the kernel takes now and the rest later. */
 void kernel_send(struct kernel *k, const char *word, uint64_t number, const char *arg,
                  const char *payload, size_t len);
+/* A frame without a payload, and two file descriptors with it; false: the kernel takes none now. */
+bool kernel_send_pipes(struct kernel *k, const char *word, uint64_t number, const int fds[2]);
 
 /* cell.c */
 /* Takes the code over. */

@@ -112,13 +112,15 @@ static void tell_error(int fd, const sbr_error *err)
 
 static void supervise(struct session *s)
 {
-    int *fds[4] = { &s->dir.fd, &s->dir.lock_fd,
+    int *fds[6] = { &s->dir.fd, &s->dir.lock_fd,
                     s->spare.waits ? &s->spare.engine.fd : &s->ready_fd };
     size_t n = 3;
     sbr_error err = { 0 };
 
     if (s->replay.files)
         fds[n++] = &s->replay.files->data_fd;
+    for (size_t i = 0; i < 2 && s->image_fds[i] >= 0; i++)
+        fds[n++] = &s->image_fds[i];
     setsid();
     reset_signals();
     if (leave_maker(fds, n) < 0)
@@ -255,9 +257,11 @@ static int begin(struct session *s, int *ret_fd, sbr_error *err)
 int supervisor_create(const sbr_request *req, const struct session_bounds *bounds, char **ret,
                       sbr_error *err)
 {
-    struct session s = {
-        .hooks = &hooks, .request = *req, .bounds = *bounds, .dir = SESSION_DIR_NONE
-    };
+    struct session s = { .hooks = &hooks,
+                         .request = *req,
+                         .bounds = *bounds,
+                         .dir = SESSION_DIR_NONE,
+                         .image_fds = { -1, -1 } };
     scoped_fd int fd = -1;
 
     s.request.kernel = true;
@@ -348,6 +352,9 @@ static int begin_copy(struct session *s, struct connection *c, sbr_error *err)
         made.request.publish.rules[i].port = 0; /* this session has those ports */
     made.replay = (struct replay){ .cells = cells, .record = true };
     made.replay.files = snapshot_take(s, s->cells + 1, err);
+    if (made.replay.files && made.replay.files->whole && !made.replay.files->left_out)
+        memory_copy_ask(s, c); /* otherwise cells may make again what was too large to be saved */
+    memcpy(made.image_fds, s->image_fds, sizeof(made.image_fds));
     r = made.replay.files ? begin(&made, &fd, err) : err->code;
     snapshot_free(made.replay.files);
     json_decref(cells);
@@ -366,6 +373,7 @@ static void copy_session(struct session *s, struct connection *c)
         err_set(&err, SBR_E_BUSY, "session", "%d copies are being made; ask again", COPIES_MAX);
     if (err.code || begin_copy(s, c, &err) < 0)
         connection_error(s, c, &err);
+    memory_copy_forget(s);
 }
 
 /* The next session like this one finds its kernel ready.  A copy has cells, so it is none. */
@@ -376,6 +384,7 @@ static void leave_spare(struct session *s)
                             .bounds = s->bounds,
                             .language = s->language,
                             .ready_fd = -1,
+                            .image_fds = { -1, -1 },
                             .dir = SESSION_DIR_NONE };
     sbr_error ignored; /* the next one is made anew */
 

@@ -1,0 +1,357 @@
+/* A forked kernel writes all of its memory into a pipe.  See session_copy.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include "live/session_maps.h"
+
+#if defined(__x86_64__)
+#define MAPS_SIZE (1UL << 20)
+#define ENTRIES 8192UL /* of the page map, at a time */
+#define TOTAL_MAX (64UL << 30)
+#define PATH_SIZE 4096
+#define PRESENT (3ULL << 62) /* or swapped out */
+#define IS_FILES (1ULL << 61)
+#define TID_REACH 0x900 /* of what the C library keeps for a thread */
+
+struct saver {
+    struct copy_header header;
+    struct copy_region regions[COPY_REGIONS];
+    char paths[COPY_PATHS];
+    char maps[MAPS_SIZE];
+    char path[PATH_SIZE];
+    int pagemap;
+    uint32_t alive;
+    struct part {
+        struct saver *saver;
+        int pipe;
+        unsigned int number; /* 0, or 1: of the second thread */
+        uint64_t entries[ENTRIES];
+    } parts[2];
+    __attribute__((aligned(16))) char stack[COPY_STACK_SIZE];
+};
+
+/* Returns 0, and a second time, in the copy, what the loader has left: its address. */
+uint64_t session_save_registers(struct copy_registers *at) __attribute__((returns_twice));
+__asm__(".pushsection .text\n"
+        ".hidden session_save_registers\n"
+        ".globl session_save_registers\n"
+        ".type session_save_registers, @function\n"
+        "session_save_registers:\n"
+        "  movq %rbx, (%rdi)\n"
+        "  movq %rbp, 8(%rdi)\n"
+        "  movq %r12, 16(%rdi)\n"
+        "  movq %r13, 24(%rdi)\n"
+        "  movq %r14, 32(%rdi)\n"
+        "  movq %r15, 40(%rdi)\n"
+        "  leaq 8(%rsp), %rax\n"
+        "  movq %rax, 48(%rdi)\n"
+        "  movq (%rsp), %rax\n"
+        "  movq %rax, 56(%rdi)\n"
+        "  stmxcsr 64(%rdi)\n"
+        "  fnstcw 68(%rdi)\n"
+        "  xorl %eax, %eax\n"
+        "  ret\n"
+        ".popsection\n");
+
+static long write_all(const struct part *p, const void *data, size_t len)
+{
+    const char *at = data;
+
+    while (len > 0) {
+        long n = copy_call(SYS_write, p->pipe, (long)at, (long)len, 0, 0, 0);
+
+        if (n <= 0 && n != -EINTR)
+            return n ? n : -EIO;
+        at += n > 0 ? n : 0;
+        len -= n > 0 ? (size_t)n : 0;
+    }
+    return 0;
+}
+
+/* The pages themselves go into the pipe: the only copy is made by the reader. */
+static long give_pages(const struct part *p, uint64_t start, uint64_t len)
+{
+    while (len > 0) {
+        struct iovec pages = { (void *)start, len };
+        long n = copy_call(SYS_vmsplice, p->pipe, (long)&pages, 1, 0, 0, 0);
+
+        if (n <= 0 && n != -EINTR)
+            return n ? n : -EIO;
+        start += n > 0 ? (uint64_t)n : 0;
+        len -= n > 0 ? (uint64_t)n : 0;
+    }
+    return 0;
+}
+
+static bool is_named(const struct map_line *line, const char *name, size_t len)
+{
+    return line->path_len >= len && copy_equal(line->path, name, len);
+}
+
+/* Where the path of the region before is, when it is the same; otherwise where a new one goes. */
+static uint32_t find_path(const struct saver *s, size_t len)
+{
+    uint32_t n = s->header.paths_len;
+
+    return n >= len && copy_equal(&s->paths[n - len], s->path, len) ? n - (uint32_t)len : n;
+}
+
+/* The file of a mapping, as the copy shall find it again. */
+static long add_file(struct saver *s, const struct map_line *line, struct copy_region *region)
+{
+    struct statfs fs;
+    struct stat st;
+
+    if (line->path_len >= PATH_SIZE || s->header.paths_len + line->path_len + 1 > COPY_PATHS ||
+        line->path[0] != '/')
+        return -ENOTSUP;
+    for (size_t i = 0; i < line->path_len; i++)
+        s->path[i] = line->path[i];
+    s->path[line->path_len] = '\0';
+    if (copy_call(SYS_newfstatat, AT_FDCWD, (long)s->path, (long)&st, 0, 0, 0) < 0 ||
+        copy_call(SYS_statfs, (long)s->path, (long)&fs, 0, 0, 0, 0) < 0)
+        return line->shared ? -ENOTSUP : 1; /* it is gone; the bytes are here */
+    if (!line->shared && fs.f_type == TMPFS_MAGIC)
+        return 1; /* each sandbox has its own */
+    region->kind = line->shared ? COPY_SHARED : COPY_FILE;
+    region->offset = line->offset;
+    region->size = (uint64_t)st.st_size;
+    region->mtime = (uint64_t)st.st_mtim.tv_sec * 1000000000U + (uint64_t)st.st_mtim.tv_nsec;
+    region->path = find_path(s, line->path_len + 1);
+    if (region->path < s->header.paths_len)
+        return 0;
+    for (size_t i = 0; i <= line->path_len; i++)
+        s->paths[s->header.paths_len++] = s->path[i];
+    return 0;
+}
+
+static long add_region(struct saver *s, const struct map_line *line)
+{
+    struct copy_region *region = &s->regions[s->header.n_regions];
+    long r = 0;
+
+    if (line->start == (uint64_t)(uintptr_t)s || is_named(line, "[vsyscall]", 10))
+        return 0;
+    if (s->header.n_regions == COPY_REGIONS || (line->shared && line->writable))
+        return -ENOTSUP;
+    *region = (struct copy_region){
+        .start = line->start,
+        .end = line->end,
+        .prot = (uint16_t)((line->readable ? PROT_READ : 0) | (line->writable ? PROT_WRITE : 0) |
+                           (line->executable ? PROT_EXEC : 0)),
+        .kind = COPY_ANON,
+    };
+    if (is_named(line, "[stack]", 7))
+        region->kind = COPY_STACK;
+    else if (is_named(line, "[vdso]", 6) || is_named(line, "[vvar", 5))
+        region->kind = COPY_VDSO;
+    else if (line->path_len && line->path[0] != '[')
+        r = add_file(s, line, region);
+    else if (line->shared)
+        r = -ENOTSUP;
+    if (r == 1)
+        region->kind = COPY_BROUGHT;
+    s->header.n_regions += r >= 0;
+    return r < 0 ? r : 0;
+}
+
+static long read_regions(struct saver *s)
+{
+    long len = session_maps_read("/proc/self/maps", s->maps, MAPS_SIZE), r = 0;
+    const char *at = s->maps, *end = s->maps + (len > 0 ? len : 0);
+    struct map_line line;
+    uint64_t total = 0;
+
+    if (len <= 0)
+        return -ENOTSUP;
+    while (r == 0 && at < end && (at = session_maps_line(at, end, &line)) != NULL) {
+        r = add_region(s, &line);
+        total += line.readable ? line.end - line.start : 0;
+    }
+    return r < 0 ? r : total > TOTAL_MAX ? -ENOTSUP : 0;
+}
+
+/* The C library has the number of a thread in its memory, and compares it with those of locks. */
+static uint64_t find_tid(uint64_t fs)
+{
+    uint32_t tid = (uint32_t)copy_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    uint64_t found = 0;
+
+    for (uint64_t at = fs; at < fs + TID_REACH; at += sizeof(tid)) {
+        if (*(const uint32_t *)at != tid)
+            continue;
+        if (found)
+            return 0;
+        found = at;
+    }
+    return found;
+}
+
+static void save_process(struct copy_header *h)
+{
+    struct {
+        uint64_t sp;
+        uint32_t flags, pad;
+        uint64_t size;
+    } alt = { 0 };
+
+    h->tid = find_tid(h->fs);
+    copy_call(SYS_rt_sigprocmask, 0, 0, (long)&h->mask, 8, 0, 0);
+    copy_call(SYS_sigaltstack, 0, (long)&alt, 0, 0, 0, 0);
+    h->alt_sp = alt.sp;
+    h->alt_size = alt.size;
+    h->alt_flags = alt.flags;
+    copy_call(SYS_prctl, PR_GET_NAME, (long)h->name, 0, 0, 0, 0);
+    for (long i = 0; i < COPY_SIGNALS; i++)
+        copy_call(SYS_rt_sigaction, i + 1, 0, (long)&h->actions[i], 8, 0, 0);
+}
+
+static long give_piece(const struct part *p, const struct copy_region *region, uint64_t start,
+                       uint64_t end)
+{
+    const struct copy_run run = { start, end - start };
+    long r = write_all(p, &run, sizeof(run));
+
+    if (r < 0)
+        return r;
+    /* What changes while we are at work is written, the rest is given. */
+    return region->kind == COPY_STACK ? write_all(p, (const void *)start, run.len)
+                                      : give_pages(p, start, run.len);
+}
+
+/* The pieces of it that are this thread's. */
+static long give_run(const struct part *p, const struct copy_region *region, uint64_t start,
+                     uint64_t end)
+{
+    long r = 0;
+
+    while (r >= 0 && start < end) {
+        uint64_t stop = (start / COPY_HUGE + 1) * COPY_HUGE;
+
+        if (stop > end)
+            stop = end;
+        if ((start / COPY_HUGE) % 2 == p->number)
+            r = give_piece(p, region, start, stop);
+        start = stop;
+    }
+    return r;
+}
+
+/* Whether the copy would not have this page without us. */
+static bool is_own(const struct copy_region *region, uint64_t entry)
+{
+    if (region->kind == COPY_FILE)
+        return (entry & PRESENT) && !(entry & IS_FILES);
+    return region->kind == COPY_BROUGHT || (entry & PRESENT);
+}
+
+static long give_region(struct part *p, const struct copy_region *region)
+{
+    uint64_t run = 0, at = region->start;
+    long r = 0;
+
+    while (r >= 0 && at < region->end) {
+        uint64_t n = (region->end - at) / COPY_PAGE;
+
+        if (n > ENTRIES)
+            n = ENTRIES;
+        r = copy_call(SYS_pread64, p->saver->pagemap, (long)p->entries, (long)(n * 8),
+                      (long)(at / COPY_PAGE * 8), 0, 0);
+        if (r != (long)(n * 8))
+            return -EIO;
+        for (uint64_t i = 0; r >= 0 && i < n; i++, at += COPY_PAGE) {
+            bool own = is_own(region, p->entries[i]);
+
+            if (own && !run)
+                run = at;
+            if (!own && run) {
+                r = give_run(p, region, run, at);
+                run = 0;
+            }
+        }
+    }
+    return r >= 0 && run ? give_run(p, region, run, region->end) : r;
+}
+
+/* A reader that misses the last run knows that this has failed. */
+static void give_part(void *context)
+{
+    static const struct copy_run last = { 0, 0 };
+    struct part *p = context;
+    const struct saver *s = p->saver;
+    long r = 0;
+
+    for (uint32_t i = 0; r >= 0 && i < s->header.n_regions; i++)
+        if ((s->regions[i].prot & PROT_READ) && s->regions[i].kind < COPY_SHARED)
+            r = give_region(p, &s->regions[i]);
+    if (r >= 0)
+        (void)write_all(p, &last, sizeof(last));
+}
+
+static long give_table(const struct saver *s)
+{
+    const struct part *p = &s->parts[0];
+    long r = write_all(p, &s->header, sizeof(s->header));
+
+    if (r >= 0)
+        r = write_all(p, s->regions, s->header.n_regions * sizeof(s->regions[0]));
+    return r < 0 ? r : write_all(p, s->paths, s->header.paths_len);
+}
+
+static long save(struct saver *s, int first, int second)
+{
+    long r = read_regions(s);
+
+    s->parts[0].pipe = first;
+    s->parts[1].pipe = second;
+    s->parts[1].number = 1;
+    s->parts[0].saver = s->parts[1].saver = s;
+    s->pagemap = (int)copy_call(SYS_openat, AT_FDCWD, (long)"/proc/self/pagemap",
+                                O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    if (r == 0 && s->pagemap < 0)
+        r = s->pagemap;
+    s->header.magic = COPY_MAGIC;
+    save_process(&s->header);
+    if (r < 0 || (r = give_table(s)) < 0)
+        return r;
+    r = session_thread_start(s->stack, give_part, &s->parts[1], &s->alive);
+    give_part(&s->parts[0]);
+    if (r < 0)
+        give_part(&s->parts[1]);
+    session_thread_wait(&s->alive);
+    return 0;
+}
+
+/* Of a process that has one thread.  Returns 1 in the copy.  The process that is saved ends here,
+ * because it must not change pages that are in a pipe.  Negative: an error number, and nothing was
+ * saved.  `rseq` is where the C library has registered such an area, from the thread's own pointer
+ * on; `rseq_size` 0: it has none. */
+__attribute__((visibility("default"))) long session_copy_save(int first, int second, long rseq,
+                                                              uint64_t rseq_size)
+{
+    long made = copy_call(SYS_mmap, 0, sizeof(struct saver), PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS, -1, 0); /* not joined with others */
+    struct saver *s = (struct saver *)made;
+    uint64_t left;
+
+    if (made < 0 && made > -4096)
+        return made;
+    __asm__("movq %%fs:16, %0" : "=r"(s->header.fs));
+    s->header.rseq = rseq_size ? s->header.fs + (uint64_t)rseq : 0;
+    s->header.rseq_size = rseq_size;
+    left = session_save_registers(&s->header.at);
+    if (left) {
+        copy_call(SYS_munmap, (long)left, *(const long *)left, 0, 0, 0, 0);
+        return 1;
+    }
+    copy_call(SYS_exit_group, save(s, first, second) < 0, 0, 0, 0, 0, 0);
+    __builtin_unreachable();
+}
+#endif
