@@ -128,6 +128,7 @@ static const struct {
 } tools[] = {
     { "run_code",         mcp_run_code         },
     { "run_command",      mcp_run_command      },
+    { "verify_code",      mcp_verify_code      },
     { "create_session",   mcp_create_session   },
     { "run_cell",         mcp_run_cell         },
     { "list_sessions",    mcp_list_sessions    },
