@@ -49,14 +49,10 @@ def python(folder):
 
 
 def npm(folder):
-    command(["npm", "pack", "--silent", "semver@5.4.1"], folder)
+    """With the package's own package.json: what it needs for its development is installed as a layer."""
+    command(["npm", "pack", "--silent", "@fastify/error@4.1.0"], folder)
     place = folder / "package"
     unpack(next(folder.glob("*.tgz")), folder)
-    (place / "package.json").write_text('{"scripts": {"test": "node --test"}}')
-    (place / "range.test.js").write_text(
-        "const { test } = require('node:test'); const assert = require('assert'); const s = require('./semver.js');\n"
-        "for (const [v, r, w] of [['1.2.3', '^1.0.0', true], ['2.0.0', '^1.0.0', false], ['1.2.3', '~1.2', true]])\n"
-        "    test(`${v} in ${r}`, () => assert.strictEqual(s.satisfies(v, r), w));\n")
     command(["node", "--test", "--test-reporter=junit", "--test-reporter-destination=../bare.xml"], place, check=False)
     return place, {name.removeprefix("test::"): end for name, end in junit_cases((folder / "bare.xml").read_text()).items()}
 
@@ -120,6 +116,28 @@ def java(folder):
     return place, bare
 
 
+LAUNCHER = "org.junit.platform:junit-platform-console-standalone:1.10.2"
+
+
+def junit(folder):
+    """The same package without Maven: its classes, its tests, and a jar of JUnit 4 in a directory."""
+    place, client = folder / "project", ["mvn", "-q", "-B", f"-Dmaven.repo.local={folder}/repository"]
+    copy = [*client, "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"]
+    for archive in ("sources", "test-sources"):
+        command([*copy, "-DoutputDirectory=.", f"-Dartifact=commons-cli:commons-cli:1.5.0:jar:{archive}"], folder)
+        with zipfile.ZipFile(folder / f"commons-cli-1.5.0-{archive}.jar") as file:
+            file.extractall(place)
+    for jar in ("junit:junit:4.13.2", "org.hamcrest:hamcrest-core:1.3"):
+        command([*copy, f"-DoutputDirectory={place}/lib", f"-Dartifact={jar}"], folder)
+    command([*copy, "-DoutputDirectory=.", f"-Dartifact={LAUNCHER}"], folder)
+    launcher, path = next(folder.glob("junit-platform-*.jar")), f"bare:{place}/lib/junit-4.13.2.jar:{place}/lib/hamcrest-core-1.3.jar"
+    command(["javac", "-encoding", "UTF-8", "-nowarn", "-d", "bare", "-cp", path, *place.rglob("*.java")], folder)
+    command(["java", "-jar", launcher, "execute", "--class-path", path, "--scan-class-path", "bare", "--reports-dir", "reports"],
+            folder, check=False)
+    return place, {name: end for report in folder.glob("reports/TEST-*.xml")
+                   for name, end in junit_cases(report.read_text()).items()}
+
+
 def of_runner(version, test, wanted):
     """A small project of our own with the real runner of this version."""
     def make(folder):
@@ -134,7 +152,7 @@ def of_runner(version, test, wanted):
 
 IN_GROUP = "describe('group', () => { it('good', () => {}); it('bad', () => { throw new Error('no'); }); it.skip('late', () => {}); });\n"
 SUITES = {
-    "python": python, "npm": npm, "go": go, "rust": rust, "java": java,
+    "python": python, "npm": npm, "go": go, "rust": rust, "java": java, "junit": junit,
     "mocha": of_runner("mocha@10.8.2", IN_GROUP,
                        {"group::good": "passed", "group::bad": "failure", "group::late": "skipped"}),
     "jest": of_runner("jest@29.7.0", IN_GROUP,

@@ -199,7 +199,9 @@ const struct command cmd_build = {
         "  sandbox-run build --tool make . -- all CFLAGS=-O2\n\n"
         "A directory named `build` is run as ./build.  The project is copy-on-write: what was made "
         "is\nkept, and `sandbox-run apply ID` makes it real.  The status is 0 when the tool "
-        "succeeded,\notherwise 1.\n",
+        "succeeded,\notherwise 1.  Limits that are not given are larger than below: 10m, 4g of "
+        "memory,\n"
+        "512 processes, 4g of disk.\n",
     .own_size = sizeof(struct build_options),
     .options =
         (const struct option *const[]){ own_options, options_tools, options_trees, options_network,

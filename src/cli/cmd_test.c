@@ -361,7 +361,9 @@ const struct command cmd_test = {
         "  sandbox-run test --repeat 20         which tests fail now and then\n"
         "  sandbox-run test --failed            those of last time again\n\n"
         "A directory named `test` is run as ./test.  The project is copy-on-write: nothing in it "
-        "changes.\nThe status is 0 when every case passed or was skipped, otherwise 1.\n",
+        "changes.\nThe status is 0 when every case passed or was skipped, otherwise 1.  Limits "
+        "that are not\ngiven are larger than below: 10m, 4g of memory, 512 processes, 4g of "
+        "disk.\n",
     .own_size = sizeof(struct test_options),
     .options =
         (const struct option *const[]){ own_options, options_tools, options_trees, options_network,

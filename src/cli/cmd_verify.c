@@ -147,7 +147,8 @@ const struct command cmd_verify = {
         "  generate | sandbox-run verify -l python --write src/f.py --yes\n"
         "  sandbox-run verify --install-hook      git calls it before each commit\n\n"
         "The project is copy-on-write: nothing in it changes.  The status is 0 when every check "
-        "passed,\n1 when one failed.\n",
+        "passed,\n1 when one failed.  Limits of tools and tests that are not given are larger than "
+        "below:\n10m, 4g of memory, 512 processes, 4g of disk.\n",
     .own_size = sizeof(struct verify_options),
     .options =
         (const struct option *const[]){ own_options, options_trees, options_network,

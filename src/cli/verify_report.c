@@ -48,7 +48,7 @@ static void print_step(const struct verify_step *step)
     else
         fputs(step->tool ? step->tool : "", stdout);
     if (step->report.n && !verify_step_is_bad(step))
-        printf("  %zu cases", step->report.n);
+        printf("  %zu %s", step->report.n, step->report.n == 1 ? "case" : "cases");
     if (step->reason)
         printf("%s%s", step->file || step->tool ? ": " : "", step->reason);
     putchar('\n');

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
 #include "base/clock.h"
 #include "base/scope.h"
@@ -130,6 +131,17 @@ bool mcp_call_watch_session(struct mcp_call *call, sbr_session *session)
     return goes_on;
 }
 
+bool mcp_call_watch_stop(struct mcp_call *call, int stop_fd)
+{
+    bool goes_on;
+
+    pthread_mutex_lock(&call->peer->lock);
+    goes_on = !call->cancelled;
+    call->stop_fd = goes_on ? stop_fd : -1;
+    pthread_mutex_unlock(&call->peer->lock);
+    return goes_on;
+}
+
 bool mcp_call_is_cancelled(struct mcp_call *call)
 {
     bool cancelled;
@@ -145,6 +157,8 @@ void mcp_call_cancel(struct mcp_call *call)
     call->cancelled = true;
     if (call->job)
         sbr_job_cancel(call->job);
+    if (call->stop_fd > 0)
+        (void)eventfd_write(call->stop_fd, 1);
     if (call->session)
         (void)sbr_session_interrupt(call->session);
 }

@@ -80,6 +80,7 @@ struct mcp_call {
     bool cancelled;
     sbr_job *job;         /* runs now; NULL: none */
     sbr_session *session; /* executes a cell now; NULL: none */
+    int stop_fd;          /* of work on code, which a write ends; -1, 0: none */
     /* It has ended; freed when the answer is sent, because that removes files. */
     struct mcp_spent spent;
     /* Progress. */
@@ -126,6 +127,8 @@ void mcp_call_log(struct mcp_call *call, enum mcp_log_level level, json_t *data)
 /* Makes the job cancellable, or with NULL no more; false: it is cancelled already. */
 bool mcp_call_watch_job(struct mcp_call *call, sbr_job *job);
 bool mcp_call_watch_session(struct mcp_call *call, sbr_session *session);
+/* The same for an eventfd; -1: no more. */
+bool mcp_call_watch_stop(struct mcp_call *call, int stop_fd);
 bool mcp_call_is_cancelled(struct mcp_call *call);
 /* Under peer->lock. */
 void mcp_call_cancel(struct mcp_call *call);
@@ -207,8 +210,9 @@ json_t *mcp_resources_complete(struct mcp_server *server, const char *begin);
 json_t *mcp_resources_read(struct mcp_server *server, const char *uri, sbr_error *err);
 
 /* The tools. */
-mcp_tool_fn mcp_run_code, mcp_run_command, mcp_create_session, mcp_run_cell, mcp_list_sessions,
-    mcp_close_session, mcp_rollback_session, mcp_read_file, mcp_write_file, mcp_list_files,
-    mcp_search_files, mcp_show_changes, mcp_apply_changes, mcp_list_languages, mcp_explain_denial;
+mcp_tool_fn mcp_run_code, mcp_run_command, mcp_verify_code, mcp_create_session, mcp_run_cell,
+    mcp_list_sessions, mcp_close_session, mcp_rollback_session, mcp_read_file, mcp_write_file,
+    mcp_list_files, mcp_search_files, mcp_show_changes, mcp_apply_changes, mcp_list_languages,
+    mcp_explain_denial;
 
 #endif

@@ -132,6 +132,7 @@ static const struct {
 } tools[] = {
     { "run_code",         mcp_run_code,         SANDBOX            },
     { "run_command",      mcp_run_command,      SANDBOX            },
+    { "verify_code",      mcp_verify_code,      SANDBOX            },
     { "create_session",   mcp_create_session,   SANDBOX            },
     { "run_cell",         mcp_run_cell,         NO_SANDBOX         },
     { "list_sessions",    mcp_list_sessions,    NO_SANDBOX         },

@@ -24,7 +24,7 @@ static int read_checker(struct comparison *c, sbr_error *err)
 static int run_one(struct comparison *c, struct measure *m, const sbr_input *input,
                    sbr_result **ret, sbr_error *err)
 {
-    sbr_request req = measure_request(m);
+    sbr_request req = *m->req; /* borrows all but its stdin */
 
     if (input->data) {
         req.stdin_data = (char *)(uintptr_t)input->data;
@@ -133,7 +133,8 @@ int comparison_run(sbr_runtime *rt, const sbr_compare *how, const struct measure
     if (how->struct_size != sizeof(*how) || (how->n_inputs && !how->inputs))
         return err_set(err, SBR_E_INVALID, "compare",
                        "struct_size of the comparison is not set, or its inputs are not");
-    if (measure_count(how->repeat, how->warm_up, &c->repeat, err) < 0 || read_checker(c, err) < 0)
+    if (measure_check_request(c->a.req, err) < 0 || measure_check_request(c->b.req, err) < 0 ||
+        measure_count(how->repeat, how->warm_up, &c->repeat, err) < 0 || read_checker(c, err) < 0)
         return err->code;
     for (unsigned int i = 0; i < how->warm_up + c->repeat; i++)
         if (run_round(c, i >= how->warm_up, i == 0, err) < 0)

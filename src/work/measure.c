@@ -29,13 +29,13 @@ const char *measure_name(const struct measure *m)
     return req->args.n ? req->args.items[0] : "";
 }
 
-sbr_request measure_request(const struct measure *m)
+int measure_check_request(const sbr_request *req, sbr_error *err)
 {
-    sbr_request req = *m->req;
-
-    req.keep = req.keep_output = false;
-    req.outputs = (struct output_rules){ 0 };
-    return req;
+    return req->keep || req->outputs.n
+               ? err_set(err, SBR_E_INVALID, "measure",
+                         "many runs would leave changes and files each; run the program once to "
+                         "keep them or to copy them out")
+               : 0;
 }
 
 /* The first line that the compiler wrote, for callers who see nothing else of it. */

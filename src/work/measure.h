@@ -24,11 +24,11 @@ struct measure_hooks {
     void *context;
 };
 
+/* An error of a request whose runs would leave something each. */
+int measure_check_request(const sbr_request *req, sbr_error *err) must_check;
 /* 0 of `repeat` is MEASURE_RUNS; *ret becomes the number of runs that count. */
 int measure_count(unsigned int repeat, unsigned int warm_up, unsigned int *ret, sbr_error *err)
     must_check;
-/* The request of one run, which borrows from the program's: whatever it leaves is not kept. */
-sbr_request measure_request(const struct measure *m);
 /* An error of a program that could not run, or whose run was stopped. */
 int measure_check(const struct measure *m, const struct measure_hooks *hooks,
                   const sbr_result *result, sbr_error *err) must_check;

@@ -38,11 +38,10 @@ static int finish(struct profile *p, bool counts, sbr_error *err)
 
 static int run_once(sbr_runtime *rt, struct profile *p, bool counts, sbr_error *err)
 {
-    sbr_request req = measure_request(&p->program);
     int r;
 
     series_done(&p->series);
-    if (sbr_job_start(rt, &req, &p->job, err) < 0)
+    if (sbr_job_start(rt, p->program.req, &p->job, err) < 0)
         return err->code;
     sbr_job_on_event(p->job, take_event, p);
     sbr_job_set_metrics_every(p->job, SAMPLE_MS);
@@ -60,7 +59,8 @@ int profile_run(sbr_runtime *rt, const sbr_profile *how, const struct measure_ho
     p->hooks = hooks;
     if (how->struct_size != sizeof(*how))
         return err_set(err, SBR_E_INVALID, "profile", "struct_size of the profile is not set");
-    if (measure_count(how->repeat, how->warm_up, &p->repeat, err) < 0)
+    if (measure_check_request(p->program.req, err) < 0 ||
+        measure_count(how->repeat, how->warm_up, &p->repeat, err) < 0)
         return err->code;
     for (unsigned int i = 0; i < how->warm_up + p->repeat; i++)
         if (run_once(rt, p, i >= how->warm_up, err) < 0)

@@ -17,6 +17,23 @@
     "{ echo '<testsuites>'; reports -exec sed '/^<?xml /d' {} +; echo '</testsuites>'; } "         \
     "> " REPORT "; exit $status"
 
+/* Java without Maven: every source is compiled with the jars of the project and of its packages,
+ * and the platform's own launcher runs what it finds, of JUnit 4 as well.  It writes a document for
+ * each of its engines. */
+#define JUNIT                                                                                      \
+    "made=${TMPDIR:-/tmp}/sandbox-run-junit; mkdir -p $made/classes; "                             \
+    "jars() { find . \"${DEPS:-.}\" -name \"$1\" 2>/dev/null; }; "                                 \
+    "launcher=$(jars 'junit-platform-console-standalone-*.jar' | head -n 1); "                     \
+    "test -n \"$launcher\" || { echo '" NO_LAUNCHER "' >&2; exit 1; }; "                           \
+    "path=$made/classes:.:$(jars '*.jar' | tr '\\n' :); "                                          \
+    "find . -name '*.java' ! -path './target/*' ! -path './build/*' | sed 's/.*/\"&\"/' "          \
+    "> $made/sources; javac -encoding UTF-8 -d $made/classes -cp \"$path\" @$made/sources || "     \
+    "exit; java -jar \"$launcher\" execute --disable-banner --details=none "                       \
+    "--class-path=\"$path\" --scan-class-path=$made/classes --reports-dir=$made/reports \"$@\"; "  \
+    "status=$?; { echo '<testsuites>'; sed '/^<?xml /d' $made/reports/TEST-*.xml; "                \
+    "echo '</testsuites>'; } > " REPORT "; exit $status"
+#define NO_LAUNCHER "there is no junit-platform-console-standalone"
+
 static const struct test_runner runners[] = {
     { "vitest", "javascript",
       WORDS("npx", "--no-install", "vitest", "run", "--reporter=junit", "--outputFile=" REPORT),
@@ -36,6 +53,8 @@ static const struct test_runner runners[] = {
       NULL, NULL },
     { "maven", "java", WORDS("sh", "-c", MAVEN, "test"), test_report_parse_junit, REPORT_IN_FILE,
       NULL, "maven-lifecycle" },
+    { "junit", "java", WORDS("sh", "-c", JUNIT, "test"), test_report_parse_junit, REPORT_IN_FILE,
+      NO_LAUNCHER, "org.junit.platform:junit-platform-console-standalone:1.10.2" },
     { "cargo", "rust", WORDS("cargo", "test", "--no-fail-fast"), test_report_parse_cargo,
       REPORT_ON_STDOUT, NULL, NULL },
     { "pytest", "python",
@@ -78,6 +97,9 @@ static const struct {
     { "go", "*_test.go", "", true },
     { "cargo", "Cargo.toml", "", false },
     { "maven", "pom.xml", "", false },
+    { "junit", "*Test.java", "org.junit", true },
+    { "junit", "*Tests.java", "org.junit", true },
+    { "junit", "Test*.java", "org.junit", true },
     { "pytest", "pytest.ini", "", false },
     { "pytest", "conftest.py", "", true },
     { "pytest", "pyproject.toml", "pytest", false },
@@ -110,7 +132,7 @@ int test_runner_find(const struct signs *project, const char *name, const struct
     if (name && !*ret)
         return err_set(err, SBR_E_NOT_FOUND, "test",
                        "there is no test runner '%.60s'; give one of vitest, jest, mocha, node, "
-                       "go, maven, cargo, pytest, unittest, bats and make",
+                       "go, maven, junit, cargo, pytest, unittest, bats and make",
                        name);
     if (!*ret)
         *ret = find(project, SIGNS_NEAR);

@@ -41,6 +41,9 @@ static int check(const sbr_request *base, const sbr_verify *how, sbr_error *err)
     if (base->workspace)
         return err_set(err, SBR_E_INVALID, "verify",
                        "what a workspace has is not looked at; give the files, or a project");
+    if (base->keep || base->diff || base->outputs.n)
+        return err_set(err, SBR_E_INVALID, "verify",
+                       "checks leave nothing to keep, to compare or to copy out; leave it out");
     if (base->code && !base->language)
         return err_set(err, SBR_E_INVALID, "verify", "code needs its language");
     if (base->args.n)

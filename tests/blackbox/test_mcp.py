@@ -53,6 +53,29 @@ def test_commands_have_files_variables_and_a_directory(client):
     assert data["stdout"] == "xvalue\n/work/sub\n"
 
 
+def test_code_is_checked_within_the_operators_limits(client):
+    """256m are what a check has, though tests elsewhere have 4g; passed cases are a number, long ones are cut."""
+    code = "def f(n):\n    return len(b'x' * n)\n"
+    data = client.data("verify_code", language="python", code=code, calls=["f(3) == 3", "f(4) == 5"])
+    assert (data["verdict"], [one["check"] for one in data["checks"]]) == ("failed", ["syntax", "calls"])
+    assert [case["message"] for case in data["checks"][1]["cases"]] == ["f(4) is 4"] and data["checks"][1]["cases_passed"] == 1
+    data = client.data("verify_code", language="python", code=code, calls=["f(400 << 20) > 0"])
+    assert data["verdict"] == "failed" and ("memory" in data["reasons"][0].lower()), data
+    data = client.data("verify_code", language="python", code="def f(): raise ValueError('é' * 9000)", calls=["f()"] * 30)
+    assert len(data["checks"][1]["cases"]) == 20 and data["checks"][1]["cases_left_out"] == 10
+    assert all(len(case["message"].encode()) <= 1000 for case in data["checks"][1]["cases"])
+    wrong = client.tool("verify_code", language="bash", code=":", calls=["f"])
+    assert wrong["isError"] and "calls cannot be checked in bash" in wrong["content"][0]["text"]
+
+
+def test_checks_can_be_cancelled(client):
+    slow = client.ask("tools/call", tool_call("verify_code", {"language": "python", "code": FOREVER.replace("while", "def f():\n  while"),
+                                                              "calls": ["f()"]}))
+    assert client.data("run_command", command="echo quick")["stdout"] == "quick\n"
+    client.notify("notifications/cancelled", {"requestId": slow})
+    assert client.data("run_command", command="echo quick")["stdout"] == "quick\n" and slow not in client.answers
+
+
 def test_output_fits_into_the_size_that_is_asked_for(client):
     data = client.data("run_code", language="python", code="print('x' * 5000 + 'the end')", max_chars=300)
     assert len(data["stdout"]) < 500 and data["stdout_truncated"] and data["stdout_bytes"] == 5008

@@ -10,7 +10,7 @@ import support
 
 CLIENTS = support.REPO / "tests" / "clients"
 EXPECTED = {
-    "tools": ["run_code", "run_command", "create_session", "run_cell", "list_sessions", "close_session",
+    "tools": ["run_code", "run_command", "verify_code", "create_session", "run_cell", "list_sessions", "close_session",
               "rollback_session", "read_file", "write_file", "list_files", "search_files", "show_changes",
               "apply_changes", "list_languages", "explain_denial"],
     "stdout": "42\n", "blocks": ["text", "text"], "failed": [1, False, "ZeroDivisionError"],

@@ -145,14 +145,15 @@ def test_code_is_written_only_when_it_passes(any_caller, folder):
     assert (folder / "out.py").read_text() == "x = 1\n"
 
 
-def test_tools_run_where_the_project_configures_them(any_caller, repo):
-    (repo / "ruff.toml").write_text("")
-    (repo / "ruff.py").write_text("import sys\nprint('F401 in', sys.argv[-1])\nsys.exit(1)\n")  # stands for the package
+@pytest.mark.parametrize("tool, configured", [("ruff", "ruff.toml"), ("flake8", ".flake8")])
+def test_tools_run_where_the_project_configures_them(any_caller, repo, tool, configured):
+    (repo / configured).write_text("")
+    (repo / f"{tool}.py").write_text("import sys\nprint('F401 in', sys.argv[-1])\nsys.exit(1)\n")  # stands for the package
     (repo / "a.py").write_text("import os\n")
     (repo / "a.txt").write_text("")
     found = verdict_of("a.py", caller=any_caller, cwd=repo)
     assert outcomes(found) == [("syntax", "a.py", "passed"), ("lint", None, "failed")]
-    assert found["reasons"] == ["lint by ruff: F401 in a.py"]
+    assert found["reasons"] == [f"lint by {tool}: F401 in a.py"]
     assert verdict_of("--skip", "lint", "a.py", caller=any_caller, cwd=repo)["verdict"] == "passed"
 
 

@@ -140,6 +140,7 @@ def test_hostile_bodies_are_refused_with_their_field(http, path, body, field):
     ({"files": [{"path": "-x.py", "content": ""}]}, "would be an option for the checkers"),
     ({"language": "python", "code": "1", "skip": ["all"]}, "there is no check 'all' to skip"),
     ({"language": "bash", "code": ":", "calls": ["f"]}, "calls cannot be checked in bash"),
+    ({"language": "python", "code": "1", "keep": True}, "checks leave nothing to keep"),
     ({"workspace": "w"}, "what a workspace has is not looked at"), ({"args": ["true"]}, "checks take no arguments"),
     ({}, "there is no code to check")])
 def test_what_cannot_be_verified_is_refused(http, body, message):
