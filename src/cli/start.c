@@ -222,28 +222,6 @@ static int stream_json(struct front *front, const sbr_result *result, sbr_error 
     return event_stream_check(&front->stream, err);
 }
 
-static void print_part(void *context, const char *text, size_t len)
-{
-    bool *failed = context;
-
-    *failed = *failed || fwrite(text, 1, len, stdout) < len;
-}
-
-/* In parts: the output may be gigabytes. */
-static int print_json(const sbr_result *result, sbr_error *err)
-{
-    bool failed = false;
-    struct jsonw j;
-
-    jsonw_init_sink(&j, present_has_lines(), print_part, &failed);
-    result_put_json(&j, result);
-    if (jsonw_end_sink(&j) < 0)
-        return err_set_oom(err, "result");
-    if (failed || fputc('\n', stdout) < 0 || fflush(stdout) != 0)
-        return err_set_errno(err, "result", "cannot write the result");
-    return 0;
-}
-
 /* Our lines begin at the left edge: not behind a line that the program left open, nor behind the
  * ^C that the terminal shows. */
 static void start_line(const struct front *front)
@@ -262,7 +240,8 @@ static int present(struct front *front, const sbr_result *result, sbr_error *err
                                                          : PRESENT_END;
 
     if (o->json)
-        return front->o->stream ? stream_json(front, result, err) : print_json(result, err);
+        return front->o->stream ? stream_json(front, result, err)
+                                : present_result_json(result, err);
     present_stages(result, front->shown, o);
     if (!o->quiet) {
         if (present_has_words(result, detail))
