@@ -14,6 +14,29 @@ void jsonw_init(struct jsonw *j, bool pretty)
     buf_init(&j->out, SIZE_MAX / 2);
 }
 
+void jsonw_init_sink(struct jsonw *j, bool pretty, jsonw_sink *sink, void *context)
+{
+    jsonw_init(j, pretty);
+    j->sink = sink;
+    j->context = context;
+}
+
+static void empty_into_sink(struct jsonw *j)
+{
+    j->sink(j->context, j->out.data, j->out.len);
+    j->out.len = 0;
+}
+
+int jsonw_end_sink(struct jsonw *j)
+{
+    int r = j->out.failed ? -1 : 0;
+
+    if (r == 0 && j->out.len)
+        empty_into_sink(j);
+    buf_done(&j->out);
+    return r;
+}
+
 char *jsonw_take(struct jsonw *j)
 {
     char *text = buf_take(&j->out, NULL);
@@ -167,6 +190,8 @@ static void add_quoted(struct jsonw *j, const char *text, size_t len)
         if (!out)
             return;
         j->out.len -= room - (size_t)(put_text(out, text, part) - out);
+        if (j->sink && j->out.len >= 2 * PIECE)
+            empty_into_sink(j);
         text += part;
         len -= part;
     }

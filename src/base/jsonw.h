@@ -9,9 +9,15 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/err.h"
+
+/* Takes a part of the text. */
+typedef void jsonw_sink(void *context, const char *text, size_t len);
 
 struct jsonw {
     struct buf out;
+    jsonw_sink *sink; /* NULL: all of the text stays in `out` */
+    void *context;
     bool pretty;
     bool first; /* nothing was written yet in the innermost object or array */
     unsigned int depth;
@@ -20,6 +26,10 @@ struct jsonw {
 void jsonw_init(struct jsonw *j, bool pretty);
 /* The finished text, which the caller frees; NULL without memory. */
 char *jsonw_take(struct jsonw *j);
+/* The text goes to `sink` in parts, so that gigabytes of it need no memory of their own. */
+void jsonw_init_sink(struct jsonw *j, bool pretty, jsonw_sink *sink, void *context);
+/* Gives the sink the last part and frees the writer; -1 without memory, when parts are missing. */
+int jsonw_end_sink(struct jsonw *j) must_check;
 
 /* `key` is NULL inside an array and at the top.  Text is valid UTF-8; NULL is written as null. */
 void jsonw_open(struct jsonw *j, const char *key, char bracket);

@@ -261,12 +261,18 @@ size_t text_character_len(const void *text, size_t left)
 /* Length of the leading part that is plain ASCII, found eight bytes at a time. */
 static size_t ascii_prefix(const unsigned char *p, size_t len)
 {
+    const uint64_t high = 0x8080808080808080ULL;
     size_t n = 0;
-    uint64_t word;
+    uint64_t word[4];
 
     for (; len - n >= sizeof(word); n += sizeof(word)) {
-        memcpy(&word, p + n, sizeof(word));
-        if (word & 0x8080808080808080ULL)
+        memcpy(word, p + n, sizeof(word));
+        if ((word[0] | word[1] | word[2] | word[3]) & high)
+            break;
+    }
+    for (; len - n >= sizeof(*word); n += sizeof(*word)) {
+        memcpy(word, p + n, sizeof(*word));
+        if (*word & high)
             break;
     }
     return n;

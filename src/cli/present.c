@@ -51,6 +51,28 @@ void present_json(struct jsonw *j)
     printf("%s\n", text ? text : "{\"success\":false,\"outcome\":\"internal_error\"}");
 }
 
+static void print_part(void *context, const char *text, size_t len)
+{
+    bool *failed = context;
+
+    *failed = *failed || fwrite(text, 1, len, stdout) < len;
+}
+
+/* In parts: the output may be gigabytes. */
+int present_result_json(const sbr_result *result, sbr_error *err)
+{
+    bool failed = false;
+    struct jsonw j;
+
+    jsonw_init_sink(&j, present_has_lines(), print_part, &failed);
+    result_put_json(&j, result);
+    if (jsonw_end_sink(&j) < 0)
+        return err_set_oom(err, "result");
+    if (failed || fputc('\n', stdout) < 0 || fflush(stdout) != 0)
+        return err_set_errno(err, "result", "cannot write the result");
+    return 0;
+}
+
 /* A line of ours: "sandbox-run:" in colour, then the text. */
 static void __attribute__((format(printf, 3, 4)))
 say(const struct options *o, const char *color, const char *fmt, ...)

@@ -39,6 +39,8 @@ void present_name(FILE *out, const char *name);
 bool present_has_lines(void);
 /* Prints what was written on stdout, and frees it. */
 void present_json(struct jsonw *j);
+/* Prints the result, in parts: its output may be gigabytes. */
+int present_result_json(const sbr_result *result, sbr_error *err) must_check;
 
 /* Changes in copy-on-write trees and files that were copied out, where the request wants them. */
 void present_changes(const sbr_result *result, const struct options *o);

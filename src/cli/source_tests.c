@@ -12,8 +12,8 @@
 #define BEGINNING (32u << 10) /* has a sign of tests, or there are none */
 #define MOST_READ (1u << 20)
 
-/* Each decides by the lines of a text, of which none is cut, and stops as early as it can: every run
- * of a file passes here. */
+/* Each decides by the lines of a text, of which none is cut, and stops as early as it can: every
+ * run of a file passes here. */
 
 static const char *next_line(const char *line)
 {

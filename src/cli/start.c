@@ -208,25 +208,18 @@ static void end_stream(struct front *front, const char *json)
         front->signal = SIGPIPE;
 }
 
-static int print_json(struct front *front, const sbr_result *result, sbr_error *err)
+static int stream_json(struct front *front, const sbr_result *result, sbr_error *err)
 {
     scoped_free char *json = NULL;
     struct jsonw j;
-    size_t len;
 
-    jsonw_init(&j, !front->o->stream && present_has_lines());
+    jsonw_init(&j, false);
     result_put_json(&j, result);
-    len = j.out.len; /* gigabytes, perhaps */
     json = jsonw_take(&j);
     if (!json)
         return err_set_oom(err, "result");
-    if (front->o->stream) {
-        end_stream(front, json);
-        return event_stream_check(&front->stream, err);
-    }
-    if (fwrite(json, 1, len, stdout) < len || fputc('\n', stdout) < 0 || fflush(stdout) != 0)
-        return err_set_errno(err, "result", "cannot write the result");
-    return 0;
+    end_stream(front, json);
+    return event_stream_check(&front->stream, err);
 }
 
 /* Our lines begin at the left edge: not behind a line that the program left open, nor behind the
@@ -247,7 +240,8 @@ static int present(struct front *front, const sbr_result *result, sbr_error *err
                                                          : PRESENT_END;
 
     if (o->json)
-        return print_json(front, result, err);
+        return front->o->stream ? stream_json(front, result, err)
+                                : present_result_json(result, err);
     present_stages(result, front->shown, o);
     if (!o->quiet) {
         if (present_has_words(result, detail))

@@ -99,6 +99,64 @@ static void long_text_is_escaped_as_short_text_is(void **state)
     }
 }
 
+/* What a sink got. */
+struct got {
+    struct buf text;
+    size_t parts, longest;
+};
+
+static void take_part(void *context, const char *text, size_t len)
+{
+    struct got *got = context;
+
+    assert_int_equal(buf_add(&got->text, text, len), 0);
+    got->parts++;
+    got->longest = len > got->longest ? len : got->longest;
+}
+
+static void put_much(struct jsonw *to, const char *text, size_t len)
+{
+    jsonw_open(to, NULL, '{');
+    jsonw_bytes(to, "much", text, len);
+    jsonw_number(to, "n", 1);
+    jsonw_close(to, '}');
+}
+
+static void a_sink_gets_the_same_text_in_short_parts(void **state)
+{
+    enum { LEN = 300000 };
+    struct got got = { .parts = 0 };
+    char *text = malloc(LEN), *whole;
+
+    (void)state;
+    for (size_t i = 0; i < LEN; i++)
+        text[i] = (char)(i % 97 ? 'a' + i % 26 : (char)(i / 97 % 128));
+    buf_init(&got.text, SIZE_MAX / 2);
+    jsonw_init_sink(&j, false, take_part, &got);
+    put_much(&j, text, LEN);
+    assert_int_equal(jsonw_end_sink(&j), 0);
+    jsonw_init(&j, false);
+    put_much(&j, text, LEN);
+    whole = jsonw_take(&j);
+    assert_string_equal(got.text.data, whole);
+    assert_true(got.parts > 2 && got.longest < LEN / 2);
+    buf_done(&got.text);
+    free(whole);
+    free(text);
+}
+
+static void a_sink_is_told_of_a_failure(void **state)
+{
+    struct got got = { .parts = 0 };
+
+    (void)state;
+    jsonw_init_sink(&j, false, take_part, &got);
+    j.out.max = 4;
+    jsonw_text(&j, NULL, "too long for it");
+    assert_int_equal(jsonw_end_sink(&j), -1);
+    assert_int_equal(got.parts, 0);
+}
+
 static void keys_are_escaped_too(void **state)
 {
     (void)state;
@@ -145,6 +203,8 @@ int main(void)
         cmocka_unit_test(the_pretty_form_has_a_line_for_each_value),
         cmocka_unit_test(text_is_escaped_where_json_wants_it),
         cmocka_unit_test(long_text_is_escaped_as_short_text_is),
+        cmocka_unit_test(a_sink_gets_the_same_text_in_short_parts),
+        cmocka_unit_test(a_sink_is_told_of_a_failure),
         cmocka_unit_test(keys_are_escaped_too),
         cmocka_unit_test(fractions_are_exact_and_short),
         cmocka_unit_test(a_failed_writer_gives_nothing),

@@ -239,6 +239,33 @@ static void a_run_without_time_has_no_percentage(void **state)
     json_decref(root);
 }
 
+/* Wherever a character stands: long text is looked at in pieces. */
+static void a_character_may_stand_at_the_end_of_a_piece(void **state)
+{
+    enum { LEN = 70000 };
+    static const char letters[] = "\xf0\x9f\x98\x80", *const faults[] = { "\x80", "\xf0\x9f\x98" };
+    char *text = malloc(LEN);
+
+    (void)state;
+    for (size_t at = 32768 - 6; at < 32768 + 6; at++) {
+        memset(text, 'x', LEN);
+        memcpy(text + at, letters, 4);
+        assert_true(result_is_best_as_text(text, LEN));
+        for (size_t i = 0; i < ARRAY_LEN(faults); i++) {
+            memset(text, 'x', LEN);
+            memcpy(text + at, faults[i], strlen(faults[i]));
+            assert_false(result_is_best_as_text(text, LEN));
+        }
+        memset(text, 0x80, LEN);
+        assert_false(result_is_best_as_text(text, LEN));
+        memset(text, 1, LEN);
+        assert_false(result_is_best_as_text(text, LEN));
+        memset(text, 'x', LEN / 2 + LEN / 3);
+        assert_true(result_is_best_as_text(text, LEN));
+    }
+    free(text);
+}
+
 static void text_is_text_and_bytes_are_base64(void **state)
 {
     static const struct {
@@ -459,6 +486,7 @@ int main(void)
         cmocka_unit_test(every_limit_is_there_and_an_unset_one_is_null),
         cmocka_unit_test(processors_are_printed_as_they_were_asked_for),
         cmocka_unit_test(a_run_without_time_has_no_percentage),
+        cmocka_unit_test(a_character_may_stand_at_the_end_of_a_piece),
         cmocka_unit_test(text_is_text_and_bytes_are_base64),
         cmocka_unit_test(signals_have_their_names),
         cmocka_unit_test(the_one_stage_repeats_the_verdict_without_the_streams),
