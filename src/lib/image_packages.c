@@ -47,7 +47,9 @@ static int run(const sbr_runtime *rt, const sbr_request *req, sbr_job **ret_job,
 /* The installer's own words, or the sentence of the verdict. */
 static int refuse(const char *language, const sbr_result *result, sbr_error *err)
 {
-    const struct output *said = result->err.len ? &result->err : &result->out;
+    const sbr_result *last =
+        !result->ran && result->n_before ? result->before[result->n_before - 1] : result;
+    const struct output *said = last->err.len ? &last->err : &last->out;
     char shown[300] = "";
 
     if (said->data && said->len)
