@@ -137,7 +137,8 @@ static bool wait_for(int fd, short events)
     return poll(&channel, 1, ANSWER_MS) == 1;
 }
 
-static void wait_for_answer(int fd, struct buf *said)
+/* False: none came, so that waiting for the next one is of no use. */
+static bool wait_for_answer(int fd, struct buf *said)
 {
     struct front_head head;
     ssize_t n = wait_for(fd, POLLIN) ? recv(fd, &head, sizeof(head), MSG_DONTWAIT) : -1;
@@ -146,6 +147,7 @@ static void wait_for_answer(int fd, struct buf *said)
         buf_printf(said, "%d %d\n", head.type, head.status);
     else
         buf_printf(said, "%s\n", n == 0 || errno == ECONNRESET ? "end" : "nothing");
+    return n == (ssize_t)sizeof(head);
 }
 
 /* False: the word is none, or the gateway takes nothing any more. */
@@ -174,10 +176,10 @@ static void send_words(int fd, const char *words, struct buf *said)
     char *rest = text;
 
     for (char *word; rest && (word = strsep(&rest, " "));)
-        if (!strcmp(word, "?"))
-            wait_for_answer(fd, said);
-        else
+        if (strcmp(word, "?") != 0)
             (void)!send_frames(fd, word);
+        else if (!wait_for_answer(fd, said))
+            return;
 }
 
 struct MHD_Response *front_attack_try(const struct front_client *c)

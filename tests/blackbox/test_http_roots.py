@@ -98,6 +98,14 @@ def test_roots_belong_to_their_tenant(http):
     assert result["stdout"] == ""
 
 
+def test_a_reply_in_which_a_path_was_hidden_has_the_length_of_what_is_sent(http):
+    made = http.ask("POST", "/v1/sessions", {"language": "python"}, token=http.me)
+    cell = {"code": f"raise ValueError('{http.top}/data ' * 50)"}  # its diagnosis is ours to tell
+    reply = http.ask("POST", made.headers["Location"] + "/cells", cell, token=http.me)
+    assert reply.status == 200 and b"\0" not in reply.body and "data data" in reply.json()["diagnosis"]["message"]
+    assert http.ask("DELETE", made.headers["Location"], token=http.me).status == 200
+
+
 def test_changes_are_looked_at_applied_and_undone(http):
     result = http.run({"args": ["sh", "-c", "echo two > a.txt; echo new > b.txt"], "project": "out", "keep": True},
                       token=http.me)

@@ -167,6 +167,25 @@ def test_a_client_with_initialize_is_asked_once_until_its_roots_change(http):
     assert agent.legacy("tools/call", call).json()["result"]["structuredContent"]["stdout"] == ""
 
 
+def test_a_client_that_does_not_answer_holds_nothing_but_its_own_call(http):
+    agent = Agent(http, "me")
+    call = tool_call("run_command", {"command": "ls"})
+    hello = agent.legacy("initialize", {"protocolVersion": LEGACY, "capabilities": {"roots": True}, "clientInfo": {}})
+    agent.session = hello.headers["Mcp-Session-Id"]
+    with agent.begun("tools/call", call, None, LEGACY) as connection:
+        stream = connection.getresponse()
+        while not stream.readline().startswith(b"data: "):
+            pass
+        changed = {"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}
+        assert {agent.post(changed, **agent.headers(version=LEGACY)).status for _ in range(50)} == {202}
+        for number in range(50):  # answers to what nothing asked
+            answer = {"jsonrpc": "2.0", "id": f"sandbox-run-{number + 2}", "result": {"roots": [{"uri": "file:///"}]}}
+            assert agent.post(answer, **agent.headers(version=LEGACY)).status == 202
+        assert http.ask("DELETE", "/mcp", token=agent.token, Mcp_Session_Id=agent.session).status == 204
+        assert b'"result"' not in stream.read()  # it ends at once
+    assert gateway.children_are_gone(http)
+
+
 def test_calls_count_in_the_memory_of_the_machine(http):
     agent = Agent(http, "hungry", "--limit", "memory=1g")
     sleeps = tool_call("run_code", {"language": "bash", "code": "echo begun; sleep 100", "memory_mb": 900})

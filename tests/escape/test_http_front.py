@@ -28,11 +28,11 @@ class Frame:
         return f"{times}:{base64.b64encode(head + data).decode()}:{zeros}"
 
     @staticmethod
-    def request(path=b"/version", flags=WHOLE, headers=(), method=b"GET", kind=b"h", **rest):
+    def request(path=b"/version", flags=WHOLE, headers=(), method=b"GET", kind=b"h", body=b"", **rest):
         """`kind` is that of the headers."""
         fields = b"m\0" + method + b"\0p\0" + path + b"\0hHost\0localhost\0"
         fields += b"".join(kind + name + b"\0" + value + b"\0" for name, value in headers)
-        return Frame.of(Frame.REQUEST, fields, flags, len(fields), **rest)
+        return Frame.of(Frame.REQUEST, fields + body, flags, len(fields), **rest)
 
 
 def raw(data, zeros=0):
@@ -42,6 +42,8 @@ def raw(data, zeros=0):
 UPGRADE = [(b"Upgrade", b"websocket"), (b"Connection", b"Upgrade"), (b"Sec-WebSocket-Version", b"13"),
            (b"Sec-WebSocket-Key", b"A" * 24)]
 OPEN = Frame.request(b"/v1/executions", flags=0, method=b"POST", headers=[(b"Content-Type", b"application/json")])
+LONG = Frame.request(b"/v1/executions", method=b"POST", headers=[(b"Content-Type", b"application/json")],
+                     body=b'{"args": ["sleep", "100"]}')
 # What a front that is in order never sends, after what it may have sent: the gateway ends the connection.
 HOSTILE = {
     "no head": [raw(b"\1")],
@@ -60,7 +62,7 @@ HOSTILE = {
     "no path": [Frame.of(Frame.REQUEST, b"m\0GET\0", Frame.WHOLE, fields_len=6)],
     "a request in a request": [OPEN, "?", Frame.request()],
     "a body after its end": [OPEN, "?", Frame.of(Frame.BODY, b"{", times=2), Frame.of(Frame.END, times=2)],
-    "two requests at once": [Frame.request(times=2)],
+    "two requests at once": [LONG, Frame.request()],
     "requests without reading replies": [Frame.request(b"/docs", times=4000)],
 }
 REFUSED_BUT_ANSWERED = {
@@ -84,6 +86,7 @@ def test_frames_of_a_front_that_was_taken_over_harm_no_gateway(tmp_path):
     with gateway.Gateway(tmp_path / "g", hooks=True) as running:
         pid = running.process.pid
         assert send_frames(running, Frame.request(), "?") == ["5 200"], "the frames are right"
+        running.run({"args": ["true"]})  # the first run opens what all have in common
         open_before, memory_before = len(os.listdir(f"/proc/{pid}/fd")), memory_kib(pid)
         for name, words in HOSTILE.items():
             answers = send_frames(running, *words, *["?"] * 40)
