@@ -184,6 +184,8 @@ static void signal_all(const struct init *init, int number)
         process_tree_signal(init->in.proc_fd, number);
     else
         kill(getpid() == 1 ? -1 : -init->program, number);
+    if (number == SIGSTOP && !init->in.plan->run_dir)
+        process_tree_await_stop();
 }
 
 /* To a group of its own, as a terminal would. */

@@ -5,8 +5,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +23,7 @@ struct queue {
 };
 
 #define MAX_TEXT (1u << 20)
+#define STOP_ROUNDS 20 /* of a millisecond */
 
 /* Adds the children of one thread: numbers separated by blanks. */
 static void add_children(struct queue *queue, int task_fd, const char *thread)
@@ -108,6 +111,39 @@ void process_tree_stop(int proc_fd)
         if (now == before)
             return;
         before = now;
+    }
+}
+
+struct standing {
+    int proc_fd;
+    bool all;
+};
+
+/* After the name, which may have any character, comes the state. */
+static void look_whether_it_stands(void *context, pid_t pid)
+{
+    struct standing *standing = context;
+    char path[32], text[512];
+    const char *name_end;
+
+    snprintf(path, sizeof(path), "%d/stat", (int)pid);
+    if (fd_read_small(standing->proc_fd, path, text, sizeof(text)) <= 0)
+        return; /* it has ended */
+    name_end = strrchr(text, ')');
+    if (name_end && name_end[1] && !strchr("TtZX", name_end[2]))
+        standing->all = false;
+}
+
+void process_tree_await_stop(void)
+{
+    scoped_fd int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct standing standing = { .proc_fd = proc_fd };
+
+    for (int round = 0; round < STOP_ROUNDS && proc_fd >= 0 && !standing.all; round++) {
+        if (round)
+            poll(NULL, 0, 1);
+        standing.all = true;
+        process_tree_all_but_init(proc_fd, look_whether_it_stands, &standing);
     }
 }
 

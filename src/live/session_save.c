@@ -132,6 +132,14 @@ static long add_file(struct saver *s, const struct map_line *line, struct copy_r
     return 0;
 }
 
+/* By its address: in a copy it has no name. */
+static bool is_our_stack(const struct map_line *line)
+{
+    uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+
+    return line->start <= here && here < line->end;
+}
+
 static long add_region(struct saver *s, const struct map_line *line)
 {
     struct copy_region *region = &s->regions[s->header.n_regions];
@@ -148,7 +156,7 @@ static long add_region(struct saver *s, const struct map_line *line)
                            (line->executable ? PROT_EXEC : 0)),
         .kind = COPY_ANON,
     };
-    if (is_named(line, "[stack]", 7))
+    if (is_our_stack(line))
         region->kind = COPY_STACK;
     else if (is_named(line, "[vdso]", 6) || is_named(line, "[vvar", 5))
         region->kind = COPY_VDSO;

@@ -51,7 +51,7 @@ static void freeze_due(void *context, uint32_t events)
     struct session *s = context;
 
     (void)events;
-    if (s->state == SESSION_READY && !s->asking)
+    if (s->state == SESSION_READY && !s->asking && link_is_alone(&s->copies))
         kernel_freeze(s, true);
     cell_slot_leave(s);
     wait_for_expiry(s);

@@ -3,6 +3,7 @@
  * (live/session_copy.h).  No byte of it is read here.  Where it cannot be done, or fails, the
  * recorded cells are executed again. */
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -127,7 +128,9 @@ bool memory_copy_failed(struct session *s)
 
     memory_copy_forget(s);
     s->becomes = false;
-    if (failed)
+    if (failed) {
         json_decref(take_ptr(s->copied));
+        snprintf(s->replay.because, sizeof(s->replay.because), "%s", s->reason);
+    }
     return failed && !s->over && !s->closing;
 }

@@ -59,6 +59,8 @@ json_t *replay_report(struct session *s)
                                (json_int_t)json_array_size(s->replay.cells), "different",
                                (json_int_t)s->replay.different);
 
+    if (s->replay.because[0])
+        json_object_set_new(answer, "because", json_string(s->replay.because));
     put_files(s, answer);
     json_decref(take_ptr(s->replay.cells));
     return answer;

@@ -97,6 +97,7 @@ struct replay {
     bool record;   /* in a copy of a session */
     uint64_t different;
     struct snapshot *files; /* put back afterwards */
+    char because[240];      /* why it was not copied otherwise; empty: it never could */
 };
 
 struct cell {

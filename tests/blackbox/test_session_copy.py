@@ -2,6 +2,7 @@
 import json
 import os
 import signal
+import socket
 
 import pytest
 from sessions import Session, own_state
@@ -48,6 +49,7 @@ def copied(session):
                  "def walk():\n    yield from range(9)\n"
                  "walker = walk(); next(walker)")
     made = Copied(session)
+    assert made.made["by"] == "fork", made.made
     yield made
     made.close()
 
@@ -113,17 +115,17 @@ def test_a_copy_is_a_whole_kernel(session, copied):
     assert (late["outcome"], late["session"]) == ("timeout", "kept")
     assert session.json("checkpoint", copied.id)["by"] == "fork"
     copied.cell("chance = None")
-    session.json("rollback", copied.id, str(session.json("info", copied.id)["cells"]))
+    back = session.json("rollback", copied.id, str(session.json("info", copied.id)["cells"]))
+    assert back.get("by") == "fork", back
     assert copied.value("chance") == session.value("chance")
-    again = Copied(copied.session)
+    third = session.json("fork", copied.id)
     try:
-        third = session.json("fork", copied.id)
         assert third["by"] == "fork"
-        assert session.json("exec", third["id"], "--code", "len(lists), chance")["display"][0]["text/plain"] == \
-            copied.value("len(lists), chance")
-        assert session.run("close", third["id"]).returncode == 0
+        look = ("nested = []\nfor _ in range(5000): nested = [nested]\n"
+                "sys.setrecursionlimit(20000); len(lists), chance, len(repr(nested))") # needs megabytes of stack
+        assert session.json("exec", third["id"], "--code", look)["display"][0]["text/plain"] == copied.value(look)
     finally:
-        again.close()
+        assert session.run("close", third["id"]).returncode == 0
 
 
 def test_a_copy_shares_nothing_with_its_original(session, copied):
@@ -269,3 +271,19 @@ def test_a_forged_memory_harms_nobody(session, data, after):
     assert session.value("x") == copied.value("x") == "42"
     copied.close()
     assert sandbox_run("session", "list", "--json", env=session.env, caller=session.caller).returncode == 0
+
+
+def test_a_child_forked_during_a_pause_goes_on(session):
+    """Everything stands still while files are saved.  Linux gives a child that is just being made the stop alone."""
+    session.cell("import subprocess, os\nforks = subprocess.Popen(['sh', '-c', 'while :; do ( : ); done'])")
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(session.state / "sessions" / session.id / "socket"))
+        lines = client.makefile("rb")
+        for _ in range(60):
+            client.sendall(b'{"op":"checkpoint"}\n')
+            assert json.loads(lines.readline())["type"] == "answer"
+    found = session.value("import time\nlook = lambda: [line for line in (open(f'/proc/{n}/stat').read() for n in "
+                          "os.listdir('/proc') if n.isdigit() and os.path.exists(f'/proc/{n}/stat')) if ') T ' in line]\n"
+                          "forks.kill(); forks.wait(); end = time.monotonic() + 10\n"
+                          "while look() and time.monotonic() < end: pass\nlook()")
+    assert found == "[]"
