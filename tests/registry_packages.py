@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import subprocess
 
+import machine_gives
 import support
 
 PLACE = support.TEST_BUILD / "packages"
@@ -30,6 +31,15 @@ def place_for(name, *recipes):
             yield place, False
 
 
+def fetch(words, **kwargs):
+    """A machine may have no way to a registry."""
+    done = subprocess.run(words, check=False, timeout=PATIENCE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          **kwargs)
+    said = done.stderr.decode(errors="replace").strip().splitlines()
+    machine_gives.skip_if(f"the packages of this test cannot be fetched: {said[0] if said else done.returncode}"
+                          if done.returncode else None)
+
+
 def npm(name, folder):
     """The node_modules of folder/package-lock.json."""
     folder = pathlib.Path(folder)
@@ -37,9 +47,8 @@ def npm(name, folder):
         if empty:
             for recipe in ("package.json", "package-lock.json"):
                 shutil.copy(folder / recipe, place)
-            subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
-                           cwd=place, check=True, timeout=PATIENCE, stdout=subprocess.DEVNULL,
-                           env={**os.environ, "npm_config_cache": str(place / "cache")})
+            fetch(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
+                  cwd=place, env={**os.environ, "npm_config_cache": str(place / "cache")})
             shutil.rmtree(place / "cache", ignore_errors=True)
     return place / "node_modules"
 
@@ -49,7 +58,6 @@ def pip(name, requirements):
     imports a part of it, and keeps the bytecode of that part itself."""
     with place_for(name, requirements) as (place, empty):
         if empty:
-            subprocess.run(["/usr/bin/python3", "-m", "pip", "install", "--quiet", "--no-deps", "--no-cache-dir",
-                            "--no-compile", "--disable-pip-version-check", "--target", place / "site", "-r", requirements],
-                           check=True, timeout=PATIENCE, stdout=subprocess.DEVNULL)
+            fetch(["/usr/bin/python3", "-m", "pip", "install", "--quiet", "--no-deps", "--no-cache-dir", "--no-compile",
+                   "--disable-pip-version-check", "--target", place / "site", "-r", requirements])
     return place / "site"

@@ -89,7 +89,16 @@ def _failure_text(report):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "core: belongs to the choice that every host runs")
+    config.addinivalue_line("markers", "container: needs that tier, and starts runs by another way than support.py")
     os.set_inheritable(int(os.environ["SBR_REPORT_FD"]), False)
+
+
+def pytest_runtest_setup(item):
+    """Here and not above: the runner itself needs no build."""
+    if item.get_closest_marker("container"):
+        import support  # pylint: disable=import-outside-toplevel
+
+        support.machine_gives.skip_if(support.lacks(support.available_callers()[0]))
 
 
 def pytest_collection_modifyitems(items):

@@ -62,6 +62,7 @@ def test_hosts_come_from_the_agents_own_list(any_caller, project):
     assert b"there is no command" in agent(caller=any_caller, project=project).stderr
 
 
+@pytest.mark.container
 def test_changes_of_a_living_agent_are_seen_and_made_real_from_elsewhere(any_caller, project):
     env = {"SANDBOX_RUN_STATE": str(project.parent / "state")}
 

@@ -35,12 +35,14 @@ def test_results_come_in_order_with_their_numbers(caller, folder):
     assert summary.startswith("5 items in ") and "2 not run, 2 succeeded, 1 failed" in summary
 
 
+@pytest.mark.container
 def test_options_hold_for_every_request(root, folder):
     done = sandbox_run("batch", "--env", "X=7", "--timeout", "2s", "-",
                        stdin=requests(folder, "echo $X", "sleep 9").read_bytes(), caller=root)
     assert [(one["outcome"], one["stdout"]) for one in lines(done)] == [("exited", "7\n"), ("timeout", "")]
 
 
+@pytest.mark.container
 def test_a_directory_of_programs(root, folder):
     (folder / "b.sh").write_text("echo b")
     (folder / "a.py").write_text("print('a')")
@@ -70,6 +72,7 @@ def test_a_batch_that_was_killed_goes_on(root, folder):
     assert again.returncode == 0 and b"0 items" in again.stderr and b"31 had their results" in again.stderr
 
 
+@pytest.mark.container
 def test_an_interrupted_batch_records_no_run_that_it_ended(root, folder):
     path, out = requests(folder, "echo 1", "sleep 60"), folder / "out.jsonl"
     line = support.command("batch", "--jobs", "1", "--results", str(out), str(path), caller=root)
@@ -119,6 +122,7 @@ def judged(*words, root, program, folder, **kwargs):
     return found[:-1], found[-1]["summary"], done
 
 
+@pytest.mark.container
 def test_cases_have_verdicts_and_groups_points(root, folder, cases):
     found, summary, done = judged("--cases", cases, root=root, program=SUM, folder=folder)
     assert [(one["name"], one["verdict"]) for one in found] == [
@@ -133,6 +137,7 @@ def test_cases_have_verdicts_and_groups_points(root, folder, cases):
     assert text.endswith("3 of 4 accepted, 65 of 100 points: small 30 of 30, large 35 of 70\n")
 
 
+@pytest.mark.container
 def test_every_end_has_its_verdict(root, folder, cases):
     program = ("import os, sys, time\nn = sum(map(int, input().split()))\n"
                "if n == 2: time.sleep(60)\nif n == 10: bytearray(1 << 30)\n"
@@ -146,6 +151,7 @@ def test_stop_begins_no_further_case(root, folder, cases):
     assert [one["name"] for one in found] == ["large/01"] and summary["accepted"] == 0
 
 
+@pytest.mark.container
 def test_a_program_that_cannot_be_compiled_is_told_once(root, folder, cases):
     (folder / "sum.c").write_text("int main(void) { return x; }")
     done = sandbox_run("batch", "--json", "--cases", str(cases), str(folder / "sum.c"), caller=root)
@@ -162,6 +168,7 @@ if sorted(wanted.split()) != sorted(got.split()):
 """
 
 
+@pytest.mark.container
 def test_a_checker_of_the_users_own(root, folder):
     cases = folder / "cases"
     cases.mkdir()
@@ -175,6 +182,7 @@ def test_a_checker_of_the_users_own(root, folder):
     assert found[1]["note"] == "not the same words"
 
 
+@pytest.mark.container
 def test_hostile_output_is_shown_without_control_characters(root, folder):
     cases = folder / "cases"
     cases.mkdir()

@@ -430,6 +430,7 @@ mount -t tmpfs -o size=10m,mode=700 tmpfs "$SANDBOX_RUN_CACHE" || exit 99
 "$@"; echo "status $?"; find "$SANDBOX_RUN_CACHE"/artifact "$SANDBOX_RUN_CACHE"/staging /dev/shm -type f"""
 
 
+@pytest.mark.container
 def test_without_room_in_memory_the_full_disk_is_named_and_nothing_is_left(root):
     """In a mount namespace of its own, so that no other run finds the small file systems."""
     with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="sbr-full-") as place:

@@ -36,6 +36,7 @@ def docker(image, *words, program=support.SANDBOX_RUN, **kwargs):
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
+@pytest.mark.container
 def test_run_means_what_docker_means(image, tmp_path):
     ref = image[0]
     (tmp_path / "word").write_text("of the host\n")
@@ -63,6 +64,7 @@ def test_what_is_not_done_is_refused_with_one_sentence(image):
         assert (status, out, said.count("\n")) == (125, "", 1) and says in said, words
 
 
+@pytest.mark.container
 def test_a_user_is_the_one_of_the_image_or_refused(image):
     ref = image[0]
     show = "echo $USER $HOME; id -u; id -g"
@@ -74,6 +76,7 @@ def test_a_user_is_the_one_of_the_image_or_refused(image):
         assert (status, out, said.count("\n")) == (125, "", 1) and says in said, user
 
 
+@pytest.mark.container
 def test_a_named_run_is_listed_and_killed(image):
     ref, env = image
     words = ("docker", "run", "--name", "web", ref, f"{FILES}; echo up; sleep 600")
@@ -111,6 +114,7 @@ def test_a_number_that_another_process_has_by_now_is_not_signalled(image):
             other.kill()
 
 
+@pytest.mark.container
 def test_a_link_named_docker_is_the_command(image, tmp_path):
     link = tmp_path / "docker"
     link.symlink_to(support.SANDBOX_RUN)

@@ -13,6 +13,7 @@ import time
 
 import pytest
 
+import machine_gives
 import support
 from support import Callers, result_of, sandbox_run
 from waiting import SOON, on_terminal, read_line, started
@@ -127,6 +128,7 @@ def test_a_reader_that_has_enough_is_no_news(any_caller):
 
 def on_own_terminal(*words, caller):
     """The tool with a terminal that sends it signals, and our end of that terminal."""
+    machine_gives.need_terminal()
     ours_fd, theirs = pty.openpty()
 
     def take():

@@ -37,6 +37,7 @@ def golden(root, cases, *words, status=1):
     return done
 
 
+@pytest.mark.container
 def test_each_difference_is_shown_and_can_be_taken_over(root, cases):
     before = {str(one): one.read_bytes() for one in cases.rglob("*") if one.is_file()}
     report = json.loads(golden(root, cases, "--json").stdout)
@@ -60,6 +61,7 @@ def test_each_difference_is_shown_and_can_be_taken_over(root, cases):
     assert (suite.get("tests"), suite.get("failures")) == ("3", "0")
 
 
+@pytest.mark.container
 def test_the_first_difference_has_its_lines_around_it(root, folder):
     cases = folder / "cases"
     lines = [str(number) for number in range(1, 30)]

@@ -74,6 +74,7 @@ def own_repository(folder):
         yield running
 
 
+@pytest.mark.container
 def test_an_image_of_packages_is_the_same_twice_and_knows_what_is_behind(caller, folder, repository):
     env = {"HOME": str(folder), **repository.env}
     if caller == support.Callers.USER and os.geteuid() == 0:
@@ -100,6 +101,7 @@ def test_an_image_of_packages_is_the_same_twice_and_knows_what_is_behind(caller,
     assert not list((folder / "cache2/image/staging").iterdir())
 
 
+@pytest.mark.container
 def test_what_cannot_be_built_is_said_and_leaves_nothing(root, folder, repository):
     env = {"SANDBOX_RUN_CACHE": str(folder / "cache"), "HOME": str(folder), **repository.env}
     file = folder / "bad.yaml"
@@ -119,6 +121,7 @@ def test_what_cannot_be_built_is_said_and_leaves_nothing(root, folder, repositor
     assert not [path for part in ("staging", "root", "layer") for path in (folder / "cache/image" / part).iterdir()]
 
 
+@pytest.mark.container
 def test_the_sources_of_a_file_open_no_private_address(root, folder, repository):
     env = {"SANDBOX_RUN_CACHE": str(folder / "cache"), "HOME": str(folder)}
     file = folder / "tiny.yaml"
@@ -149,6 +152,7 @@ selftest: {code: echo x, stdout: "x\\n", exit: 0}
 """
 
 
+@pytest.mark.container
 def test_packages_of_a_language_are_there_without_being_asked_for(caller, folder, repository):
     env = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder / "config"), **repository.env}
     languages = folder / "config/sandbox-run/languages"

@@ -101,6 +101,7 @@ def kill_in_the_middle(place, registry):
     return made
 
 
+@pytest.mark.container
 def test_a_killed_pull_goes_on_where_it_was_and_leaves_nothing(place):
     with oci_images.SlowRegistry(place.layout) as registry:
         place.use(registry)
@@ -122,6 +123,7 @@ def test_a_killed_pull_goes_on_where_it_was_and_leaves_nothing(place):
         assert made not in pull_dirs()
 
 
+@pytest.mark.container
 def test_a_pull_that_is_killed_at_any_moment_leaves_nothing_half(place):
     seed = random.randrange(1 << 32)
     numbers = random.Random(seed)

@@ -107,6 +107,7 @@ def test_a_read_only_image_cannot_be_changed(images, base):
     assert out == "written\n" and err.count("ead-only file system") == 1, (out, err)
 
 
+@pytest.mark.container
 def test_an_export_is_an_image_for_other_tools_and_the_same_twice(images, base):
     hidden = archive([member("app/.wh.data"), member("app/set", b"#!/bin/sh\n", mode=0o4711, uid=7), link("app/way", "/etc/shadow"),
                       member("app/.env", b"KEY=1"), member("app/nön", b"x", mtime=1700000000)])
@@ -242,6 +243,7 @@ def test_files_keep_their_times(images, base):
     assert images.shell(ref, "stat -c '%Y %a' /app/old")[1] == "1000000000 644\n"
 
 
+@pytest.mark.container
 def test_a_bomb_is_refused(root, folder):
     """More than 40 times its size, and more than 256 MiB."""
     images = Images(folder, root)
@@ -252,6 +254,7 @@ def test_a_bomb_is_refused(root, folder):
     assert not list((images.folder / "cache/image/staging").iterdir())
 
 
+@pytest.mark.container
 def test_a_registry_with_a_login_and_a_certificate_of_its_own(any_caller, base, folder):
     images = Images(folder, any_caller)
     with oci_images.Registry(folder / "registry", secure=True) as registry:
@@ -279,6 +282,7 @@ def own_registry(folder):
         yield running
 
 
+@pytest.mark.container
 @pytest.mark.group("pulls")  # it looks at a directory of all pulls
 def test_an_image_comes_from_a_registry_under_its_usual_name(root, base, registry, folder):
     images = Images(folder, root)

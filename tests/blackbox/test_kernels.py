@@ -1,6 +1,7 @@
 """The kernels of sessions: one driver per language, spoken to as the supervisor does."""
 import base64
 import os
+import re
 
 import pytest
 
@@ -223,7 +224,7 @@ def test_node_declares_again_awaits_and_imports(node, tmp_path):
                     "[one, zwei, path.basename('/a/b'), 'import(\"x\")']")
     assert (done.value, done.err) == ("[ 1, 2, 'b', 'import(\"x\")' ]", "")
     assert node.run("let y = (await import('node:os')).EOL; y.length").value == "1"
-    assert "│ 0       │ 1 │" in node.run("console.table([{ a: 1 }])").out
+    assert re.search("│ +0 +│ 1 │", node.run("console.table([{ a: 1 }])").out)  # older ones put the 0 in the middle
     assert node.run("class A {}\nclass A { b = 1 }\nnew A").status == "error"
     assert node.run("export const z = [1n, null, NaN]; z").value == "[ 1n, null, NaN ]"
 

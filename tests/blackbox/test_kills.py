@@ -113,6 +113,7 @@ def run(language, n, end, *options):
     return result["outcome"], result["stdout"].encode()
 
 
+@pytest.mark.container
 def test_nothing_is_missing_after_a_kill(root, case):
     language, wrote = case
     numbers = counts(language)
@@ -128,6 +129,7 @@ def test_nothing_is_missing_after_a_kill(root, case):
     assert done == [(outcome, wrote[n]) for n, _, _, outcome in ends]
 
 
+@pytest.mark.container
 def test_nothing_is_missing_after_an_interrupt(root, case):
     language, wrote = case
     with started("run", "--lang", language, "--code", program(language, MANY, SLEEP)) as process:

@@ -34,6 +34,7 @@ def test_it_says_hello_and_lists_tools_that_say_what_they_take(client):
     assert client.call("tools/call", {"name": "no_such"})["code"] == -32602
 
 
+@pytest.mark.container
 def test_code_runs_and_its_end_is_told_first(client):
     result = client.tool("run_code", language="python", code="import sys; print(sys.argv[1], input())", args=["a b"],
                          stdin="in")
@@ -46,6 +47,7 @@ def test_code_runs_and_its_end_is_told_first(client):
     assert result["isError"] is False
 
 
+@pytest.mark.container
 def test_commands_have_files_variables_and_a_directory(client):
     data = client.data("run_command", command="cat ../a.txt; echo $NAME; pwd", cwd="/work/sub", env={"NAME": "value"},
                        files=[{"path": "a.txt", "content": "eA==", "encoding": "base64"},
@@ -76,12 +78,14 @@ def test_checks_can_be_cancelled(client):
     assert client.data("run_command", command="echo quick")["stdout"] == "quick\n" and slow not in client.answers
 
 
+@pytest.mark.container
 def test_output_fits_into_the_size_that_is_asked_for(client):
     data = client.data("run_code", language="python", code="print('x' * 5000 + 'the end')", max_chars=300)
     assert len(data["stdout"]) < 500 and data["stdout_truncated"] and data["stdout_bytes"] == 5008
     assert data["stdout"].startswith("xxx") and data["stdout"].endswith("the end\n") and "left out" in data["stdout"]
 
 
+@pytest.mark.container
 def test_words_of_a_program_cannot_be_taken_for_ours(client):
     """Neither a terminal obeys them, nor does a model read what a person does not see."""
     code = "print('\\x1b]0;title\\x07\\x1b[2Jexit code 0\\r' + chr(0xe0041) + chr(0x202e))"
@@ -114,6 +118,7 @@ def test_no_argument_gives_more_than_the_operator_does(client, arguments, words)
     assert "\x1b" not in text
 
 
+@pytest.mark.container
 def test_hosts_can_only_become_fewer(any_caller):
     with served("--network", "allow", "--allow-host", "*.example.com", caller=any_caller) as client:
         run = {"language": "python", "code": "print(1)"}
@@ -131,11 +136,13 @@ def test_packages_can_be_forbidden(any_caller):
         assert "--no-packages" in client.refusal("run_code", language="python", code="", packages=["six"])
 
 
+@pytest.mark.container
 def test_a_call_over_its_time_is_an_error_with_what_to_do(client):
     text = client.refusal("run_code", language="python", code=FOREVER, timeout_seconds=0.3)
     assert text.startswith("timeout: ") and "300ms" in text
 
 
+@pytest.mark.container
 def test_progress_shows_the_newest_line_and_a_cancelled_call_has_no_answer(client):
     client.notes.clear()
     number = client.ask("tools/call", tool_call("run_code", {"language": "python", "code": FOREVER},
@@ -150,6 +157,7 @@ def test_progress_shows_the_newest_line_and_a_cancelled_call_has_no_answer(clien
     assert number not in client.answers
 
 
+@pytest.mark.container
 def test_calls_run_beside_each_other(client):
     slow = client.ask("tools/call", tool_call("run_code", {"language": "python", "code": FOREVER}))
     assert client.data("run_command", command="echo quick")["stdout"] == "quick\n"
@@ -157,6 +165,7 @@ def test_calls_run_beside_each_other(client):
     client.notify("notifications/cancelled", {"requestId": slow})
 
 
+@pytest.mark.container
 def test_log_messages_come_when_they_are_asked_for(client):
     client.notes.clear()
     client.data("run_command", command="true")
@@ -168,6 +177,7 @@ def test_log_messages_come_when_they_are_asked_for(client):
     client.call("logging/setLevel", {"level": "emergency"})
 
 
+@pytest.mark.container
 def test_the_era_without_initialize(any_caller):
     with served(caller=any_caller, initialize=False) as client:
         found = client.modern("server/discover")
@@ -194,6 +204,7 @@ def test_nothing_is_done_before_the_first_call(any_caller, folder):
     assert not list(folder.iterdir())
 
 
+@pytest.mark.container
 def test_a_run_leaves_files_and_output_that_can_be_read_later(client):
     code = ("import base64\nopen('out.txt', 'w').write('text')\nopen('b.bin', 'wb').write(bytes(range(9)))\n"
             f"open('a\\x1b[2J', 'w')\nopen('p.png', 'wb').write(base64.b64decode('{PIXEL}'))\nprint('line\\n' * 1000 + 'a\\0b')")
@@ -216,6 +227,7 @@ def test_a_run_leaves_files_and_output_that_can_be_read_later(client):
     assert "not_found" in client.refusal("read_file", run_id="0" * 32, path="stdout")
 
 
+@pytest.mark.container
 def test_a_session_keeps_variables_and_files(client):
     session = client.data("create_session", language="python")["session_id"]
     assert client.data("run_cell", session_id=session, code="x = 1\nx + 1")["display"] == ["2"]
@@ -282,6 +294,7 @@ def agreeing(action, content):
     return asked, answer
 
 
+@pytest.mark.container
 def test_a_project_is_read_and_changes_wait_for_the_person(any_caller, project, folder):
     env = {"SANDBOX_RUN_STATE": str(folder / "state")}
     with served("--project", project, caller=any_caller, env=env, capabilities={"elicitation": {}}) as client:
@@ -302,6 +315,7 @@ def test_a_project_is_read_and_changes_wait_for_the_person(any_caller, project, 
     assert (project / "a.txt").read_text() == "new\n" and (project / "c.txt").read_text() == "x\n"
 
 
+@pytest.mark.container
 def test_without_a_way_to_ask_changes_are_not_applied(any_caller, project, folder):
     env = {"SANDBOX_RUN_STATE": str(folder / "state")}
     with served("--project", project, caller=any_caller, env=env) as client:
@@ -313,6 +327,7 @@ def test_without_a_way_to_ask_changes_are_not_applied(any_caller, project, folde
     assert (project / "a.txt").read_text() == "old\n" and (project / "c.txt").read_text() == "x\n"
 
 
+@pytest.mark.container
 def test_the_person_is_asked_without_a_connection_too(any_caller, project, folder):
     env = {"SANDBOX_RUN_STATE": str(folder / "state")}
     with served("--project", project, caller=any_caller, env=env, initialize=False) as client:
@@ -334,6 +349,7 @@ def test_the_person_is_asked_without_a_connection_too(any_caller, project, folde
         assert done["structuredContent"]["applied"] and (project / "a.txt").read_text() == "new\n"
 
 
+@pytest.mark.container
 def test_the_clients_root_is_the_project_when_the_operator_says_so(any_caller, project):
     for options, expected in (((), "0\n"), (("--roots",), "1\n")):
         with served(*options, caller=any_caller, capabilities={"roots": {}}) as client:
@@ -341,6 +357,7 @@ def test_the_clients_root_is_the_project_when_the_operator_says_so(any_caller, p
             assert client.data("run_command", command="ls a.txt 2>/dev/null | wc -l")["stdout"] == expected
 
 
+@pytest.mark.container
 def test_a_refusal_is_explained(client):
     client.data("run_code", language="python", code="import socket\nsocket.getaddrinfo('example.com', 80)")
     denial, = client.data("explain_denial")["denials"]
@@ -374,6 +391,7 @@ def test_settings_for_clients_have_the_options_that_were_given(any_caller):
     assert refused.returncode == 127 and b"did you mean cursor" in refused.stderr
 
 
+@pytest.mark.container
 def test_a_run_is_completed_by_its_id_and_stays_as_it_is(any_caller):
     with served(caller=any_caller) as client:
         run = client.data("run_command", command="echo 42")["run_id"]

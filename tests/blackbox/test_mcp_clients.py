@@ -38,6 +38,7 @@ def one_project(folder):
     return folder / "project"
 
 
+@pytest.mark.container
 @pytest.mark.skipif(not support.have("npm"), reason="there is no npm here")
 @pytest.mark.parametrize("kind, version", KINDS)
 def test_the_clients_of_the_typescript_sdks(kind, version, folder, project):
@@ -48,6 +49,7 @@ def test_the_clients_of_the_typescript_sdks(kind, version, folder, project):
     assert (project / "made.txt").read_text() == "new\n"
 
 
+@pytest.mark.container
 def test_the_client_of_the_python_sdk(folder, project):
     site = registry_packages.pip("mcp-python", CLIENTS / "mcp-python/requirements.txt")
     seen = run(["/usr/bin/python3", CLIENTS / "mcp-python/conversation.py", support.SANDBOX_RUN, "--project", project],

@@ -38,6 +38,7 @@ def test_what_is_no_message_is_refused_and_the_next_one_is_served(client, line, 
     assert len(json.dumps(answer)) < 500 and client.call("ping") == {}
 
 
+@pytest.mark.container
 def test_deep_arguments_are_refused(client):
     deep = '{"a":' * 1000 + "1" + "}" * 1000
     client.write(b'{"jsonrpc":"2.0","id":"deep","method":"tools/call","params":{"name":"run_code","arguments":{"env":'
@@ -49,6 +50,7 @@ def test_deep_arguments_are_refused(client):
 CALLS, OPEN = 1500, 256  # so one file descriptor that stays open for each call is one too many
 
 
+@pytest.mark.container
 def test_each_of_many_calls_has_an_answer(client):
     """Those that cannot wait are refused at once."""
     resource.prlimit(client.process.pid, resource.RLIMIT_NOFILE, (OPEN, OPEN))
@@ -77,6 +79,7 @@ def test_half_a_message_and_the_end_is_an_end(client):
     assert client.close() == 0
 
 
+@pytest.mark.container
 def test_answers_to_nothing_are_ignored(client):
     client.send({"id": 5, "result": {}})
     client.send({"id": "x", "error": {"code": 1, "message": ""}})
@@ -91,6 +94,7 @@ def test_initialize_is_sent_once(client):
     assert again["code"] == -32600 and client.call("ping") == {}
 
 
+@pytest.mark.container
 def test_runs_of_an_agent_are_in_the_audit_that_its_operator_wants(folder):
     (folder / "sandbox-run").mkdir()
     (folder / "sandbox-run" / "config.yaml").write_text("audit: true\n")

@@ -93,6 +93,7 @@ def test_samples_of_a_program_that_forges_them_are_shown_without_effect(root, fo
     assert max(map(len, done.stdout.splitlines())) < 300
 
 
+@pytest.mark.container
 def test_ctrl_c_while_functions_are_sampled_leaves_nothing(root, folder):
     def places():
         return glob.glob("/tmp/sandbox-run-profile-*")

@@ -98,6 +98,7 @@ def test_the_package_has_no_dependency_and_its_types_hold(installed):
     assert done.returncode == 0, done.stdout.decode()
 
 
+@pytest.mark.container
 def test_a_command_has_its_result_files_and_figures(play):
     done, late, defaults, killed, healthy, sick = play("""
 const box = new SandboxExecutor(HERE);
@@ -116,6 +117,7 @@ print([done, late, defaults, killed, await box.healthCheck(), await new SandboxE
     assert defaults["stdout"].endswith("\nb\n") and healthy and not sick
 
 
+@pytest.mark.container
 def test_programs_streams_and_typed_errors(play):
     given = play("""
 const box = new SandboxExecutor(HERE);
@@ -138,6 +140,7 @@ print([seen, run.stdout, names, (await box.languages()).some((one) => one.name =
                       "AbortError"], True]
 
 
+@pytest.mark.container
 def test_a_session_keeps_names_and_files(play):
     given = play("""
 const box = new SandboxExecutor(HERE);
@@ -157,6 +160,7 @@ print([fits, shown.display, read, files, types, alive, (await box.sessions()).le
     assert given == [True, [{"text/plain": "42"}], [255], ["d/in"], ["start", "stdout", "end"], 1, 0]
 
 
+@pytest.mark.container
 @pytest.mark.parametrize("play", ["local"], indirect=True)
 def test_a_command_runs_on_an_image_of_a_registry(play, folder):
     npm = oci_images.member("bin/npm", b"#!/bin/sh\necho \"npm $1: $(cat package.json)\"\n")

@@ -345,6 +345,7 @@ def test_a_copy_has_the_files_of_its_session_and_goes_its_own_way(session):
     assert session.run("close", made["id"]).returncode == 0
 
 
+@pytest.mark.container
 def test_a_prompt_that_is_killed_takes_its_session_with_it(state, any_caller):
     env = {"SANDBOX_RUN_STATE": str(state)}
 
@@ -388,6 +389,7 @@ def test_a_session_whose_directory_is_removed_ends(session, state):
     assert session.json("list")["sessions"] == []
 
 
+@pytest.mark.container
 def test_a_session_needs_no_inotify_queue(state, any_caller):
     """A user has 128 of them by default, and may have more sessions."""
     script = ("import ctypes, os, subprocess, sys\nlibc, queues = ctypes.CDLL(None), []\n"

@@ -146,6 +146,7 @@ def test_the_output_fits_and_the_rest_is_kept(root, folder):
     assert sandbox_run("output", "rm", number, caller=root).returncode == 0
 
 
+@pytest.mark.container
 def test_a_change_runs_the_tests_again(root, folder):
     path = project(folder, {"test_w.py": "import unittest\n\nclass A(unittest.TestCase):\n    def test_a(self):\n"
                                          "        pass\n"})

@@ -37,6 +37,7 @@ def repository(folder):
     return folder
 
 
+@pytest.mark.container
 def test_a_hook_checks_what_is_staged_and_blocks(any_caller, repo):
     assert sandbox_run("verify", "--install-hook", caller=any_caller, cwd=repo).returncode == 0
     assert b"is there already" in sandbox_run("verify", "--install-hook", caller=any_caller, cwd=repo).stdout
@@ -66,6 +67,7 @@ def test_what_git_does_not_track_is_not_there(any_caller, repo):
     assert verdict_of("test_a.py", caller=any_caller, cwd=repo)["verdict"] == "failed"
 
 
+@pytest.mark.container
 def test_a_push_is_checked_commit_by_commit(any_caller, repo):
     (repo / ".git/hooks/pre-push").parent.mkdir(exist_ok=True)
     (repo / ".git/hooks/pre-push").write_text("#!/bin/sh\n")
@@ -109,6 +111,7 @@ GO = ("package calc\n\nimport \"fmt\"\n\nfunc f(n int64) []int64 { return []int6
       "func ExampleF() {\n\tfmt.Println(f(1))\n\t// Output: [1]\n}\n")
 
 
+@pytest.mark.container
 def test_compiled_code_is_held_against_them_too(root, folder):
     """Each is compiled and linked: seconds, with any compiler."""
     found = verdict_of("-l", "rust", "-c", RUST % 5, caller=root, cwd=folder)
@@ -122,6 +125,7 @@ def test_compiled_code_is_held_against_them_too(root, folder):
         None, "f(2)[0] is 2", "panic: runtime error: index out of range [1] with length 1"]
 
 
+@pytest.mark.container
 def test_golden_cases_of_the_project_are_one_check(root, repo):
     (repo / "golden/good").mkdir(parents=True)
     (repo / "golden/command").write_text("cat a.txt")

@@ -300,6 +300,7 @@ def test_the_plan_shows_what_is_brought_in(tree):
     assert pathlib.Path(tree / "main.sh").read_text() == "true\n"
 
 
+@pytest.mark.container
 def test_a_diff_goes_to_a_file(folder, caller):
     """All of it, whatever else is printed; nothing runs when it cannot be written."""
     project, diff = folder / "p", folder / "out.diff"

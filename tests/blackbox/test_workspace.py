@@ -225,6 +225,7 @@ def test_the_list_shows_use_and_quota(spaces):
 
 # ---- Single files
 
+@pytest.mark.container
 def test_files_go_in_and_out(spaces, folder):
     data = bytes(range(256)) * 8192  # 2 MiB: more than a pipe holds
     here, there = folder / "data.bin", folder / "out"

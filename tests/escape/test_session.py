@@ -61,6 +61,7 @@ def own_folder(room, caller):
 
 
 @callers
+@pytest.mark.container
 def test_the_attack_fails_through_a_session(scene, caller, folder):
     wrong = []
     for options, attacks in groups():
@@ -77,6 +78,7 @@ def test_the_attack_fails_through_a_session(scene, caller, folder):
 
 
 @callers
+@pytest.mark.container
 def test_nothing_inside_reaches_the_socket_of_its_session(scene, caller, folder):
     """With the session's own directory as a volume, as a careless user might bring it in."""
     state = folder / "state"

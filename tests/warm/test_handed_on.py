@@ -134,6 +134,7 @@ def shared_files(engine):
             if have_same_file(one, other)]
 
 
+@pytest.mark.container
 @pytest.mark.skipif(os.geteuid() != 0 or not support.have("node"), reason="needs root, who may compare, and Node")
 @pytest.mark.parametrize("defences", [(), ("own-descriptors",)], ids=["renewed", "left as they are"])
 def test_two_nodes_share_no_open_file(place, defences):
