@@ -24,7 +24,13 @@ void jsonw_init_sink(struct jsonw *j, bool pretty, jsonw_sink *sink, void *conte
 static void empty_into_sink(struct jsonw *j)
 {
     j->sink(j->context, j->out.data, j->out.len);
+    j->given += j->out.len;
     j->out.len = 0;
+}
+
+size_t jsonw_len(const struct jsonw *j)
+{
+    return j->given + j->out.len;
 }
 
 int jsonw_end_sink(struct jsonw *j)

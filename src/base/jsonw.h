@@ -18,6 +18,7 @@ struct jsonw {
     struct buf out;
     jsonw_sink *sink; /* NULL: all of the text stays in `out` */
     void *context;
+    size_t given; /* bytes that the sink has */
     bool pretty;
     bool first; /* nothing was written yet in the innermost object or array */
     unsigned int depth;
@@ -30,6 +31,9 @@ char *jsonw_take(struct jsonw *j);
 void jsonw_init_sink(struct jsonw *j, bool pretty, jsonw_sink *sink, void *context);
 /* Gives the sink the last part and frees the writer; -1 without memory, when parts are missing. */
 int jsonw_end_sink(struct jsonw *j) must_check;
+
+/* Of all of the text so far. */
+size_t jsonw_len(const struct jsonw *j);
 
 /* `key` is NULL inside an array and at the top.  Text is valid UTF-8; NULL is written as null. */
 void jsonw_open(struct jsonw *j, const char *key, char bracket);

@@ -48,7 +48,7 @@ static void put_change(struct jsonw *j, const struct changes *changes, const str
 void changes_put_json(struct jsonw *j, const struct changes *changes)
 {
     char summary[200];
-    size_t start = j->out.len;
+    size_t start = jsonw_len(j);
 
     if (!changes) {
         jsonw_null(j, "changes");
@@ -58,7 +58,7 @@ void changes_put_json(struct jsonw *j, const struct changes *changes)
     }
     jsonw_open(j, "changes", '[');
     for (size_t i = 0; i < changes->n && i < CHANGES_JSON_MAX; i++) {
-        if (j->out.len - start > CHANGES_JSON_BYTES)
+        if (jsonw_len(j) - start > CHANGES_JSON_BYTES)
             break;
         put_change(j, changes, &changes->items[i]);
     }

@@ -127,6 +127,7 @@ static void a_sink_gets_the_same_text_in_short_parts(void **state)
     enum { LEN = 300000 };
     struct got got = { .parts = 0 };
     char *text = malloc(LEN), *whole;
+    size_t len;
 
     (void)state;
     for (size_t i = 0; i < LEN; i++)
@@ -134,10 +135,12 @@ static void a_sink_gets_the_same_text_in_short_parts(void **state)
     buf_init(&got.text, SIZE_MAX / 2);
     jsonw_init_sink(&j, false, take_part, &got);
     put_much(&j, text, LEN);
+    len = jsonw_len(&j);
     assert_int_equal(jsonw_end_sink(&j), 0);
     jsonw_init(&j, false);
     put_much(&j, text, LEN);
     whole = jsonw_take(&j);
+    assert_int_equal(len, strlen(whole));
     assert_string_equal(got.text.data, whole);
     assert_true(got.parts > 2 && got.longest < LEN / 2);
     buf_done(&got.text);
