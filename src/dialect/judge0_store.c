@@ -87,7 +87,7 @@ static bool is_asked(const char *fields, size_t i)
 {
     if (!fields || !*fields)
         return fields_table[i].shown;
-    return tenant_list_has(fields, "*") || tenant_list_has(fields, fields_table[i].name);
+    return text_list_has(fields, "*") || text_list_has(fields, fields_table[i].name);
 }
 
 char *judge0_wrong_field(const char *fields)

@@ -75,6 +75,19 @@ static bool has_width(struct exchange *x, const json_t *body)
     return false;
 }
 
+/* A second kernel is bound as the first one. */
+static bool has_language(struct exchange *x, const json_t *body)
+{
+    const char *language = json_string_value(json_object_get(body, "language"));
+
+    if (!language || tenant_allows_language(&x->tenant, language))
+        return true;
+    problem_reply(x, &(struct problem){ .status = HTTP_FORBIDDEN,
+                                        .detail = TENANT_OTHER_LANGUAGE,
+                                        .field = "language" });
+    return false;
+}
+
 static struct cell *open_cell(struct exchange *x, json_t *body)
 {
     struct cell *cell = calloc(1, sizeof(*cell));
@@ -129,7 +142,8 @@ void cells_create(struct exchange *x)
         problem_reply(x, &(struct problem){ .status = HTTP_UNPROCESSABLE_CONTENT,
                                             .detail = "a cell needs `code`, a string",
                                             .field = "code" });
-    cell = json_is_string(code) && has_width(x, body) ? open_cell(x, body) : NULL;
+    cell = json_is_string(code) && has_width(x, body) && has_language(x, body) ? open_cell(x, body)
+                                                                               : NULL;
     if (cell) {
         o.extra = cell;
         o.word_len = json_string_length(code);

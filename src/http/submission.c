@@ -202,17 +202,9 @@ static void find_field(const json_t *body, struct submission_fault *fault)
 static int check_language(const struct tenant *tenant, const sbr_request *req,
                           struct submission_fault *fault)
 {
-    char name[64];
-
-    if (!tenant->languages[0])
+    if (tenant_allows_language(tenant, req->language ? req->language : "command"))
         return 0;
-    snprintf(name, sizeof(name), "%.*s",
-             req->language ? (int)strcspn(req->language, "@") : (int)strlen("command"),
-             req->language ? req->language : "command");
-    if (text_list_has(tenant->languages, name))
-        return 0;
-    return refuse(fault, HTTP_FORBIDDEN, "language",
-                  "the token does not allow this language; ask the operator for one that does");
+    return refuse(fault, HTTP_FORBIDDEN, "language", TENANT_OTHER_LANGUAGE);
 }
 
 /* A limit that the request names must be within the ceiling; one that it leaves open is lowered. */

@@ -60,3 +60,11 @@ void tenant_init_local(struct tenant *ret)
     limits_init(&ret->ceilings);
     snprintf(ret->name, sizeof(ret->name), "%s", TENANT_LOCAL);
 }
+
+bool tenant_allows_language(const struct tenant *tenant, const char *language)
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(language, "@"), language);
+    return !tenant->languages[0] || text_list_has(tenant->languages, name);
+}

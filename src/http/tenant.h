@@ -44,11 +44,11 @@ bool tenant_is_name(const char *text);
 const char *tenant_scope_name(unsigned int scope);
 /* A list with commas; 0, or -1 for a word that is none. */
 int tenant_parse_scopes(const char *text, unsigned int *ret);
-/* A list with commas, which has the word. */
-static inline bool tenant_list_has(const char *list, const char *word)
-{
-    return text_list_has(list, word);
-}
 void tenant_init_local(struct tenant *ret);
+
+/* By its name, with or without @VERSION. */
+bool tenant_allows_language(const struct tenant *tenant, const char *language);
+#define TENANT_OTHER_LANGUAGE                                                                      \
+    "the token does not allow this language; ask the operator for one that does"
 
 #endif

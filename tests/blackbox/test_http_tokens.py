@@ -61,6 +61,16 @@ def test_ceilings_hold(http):
     assert http.ask("DELETE", first.headers["Location"], token=token).status == 202
 
 
+def test_a_second_kernel_is_bound_to_the_languages_too(http):
+    token = http.token("one-kernel", "--languages", "bash,sh")
+    cells = http.ask("POST", "/v1/sessions", {"language": "bash"}, token=token).headers["Location"] + "/cells"
+    for language, status in (("python", 403), ("python@3", 403), ("sh", 200), ("bash", 200)):
+        reply = http.ask("POST", cells, {"code": "echo 1", "language": language}, token=token)
+        assert reply.status == status, reply.body
+        assert status == 200 or reply.json()["errors"][0]["pointer"] == "#/language"
+    http.ask("DELETE", cells.removesuffix("/cells"), token=token)
+
+
 def test_a_token_names_the_only_hosts(http):
     token = http.token("hosts", "--allow-host", "*.example.org:443", "--allow-host", "192.0.2.0/24")
     for more, field in (({"allow_hosts": ["example.net"]}, "allow_hosts"), ({"allow_hosts": ["a.example.org"]}, "allow_hosts"),
