@@ -31,6 +31,10 @@ static const struct option own_options[] = {
       OPTION_OWN(struct compare_options, checker) },
     { 0, "tolerance", "X", "of the checker floats, absolute or relative; 1e-6 without it",
       OPTION_OWN(struct compare_options, tolerance) },
+    { 'l', "lang", "NAME", "language of both programs (default: from the name of each)",
+      OPTION_FIELD(lang) },
+    { 'd', "dep", "NAME[@VERSION]", "a package that both need; installed once, then kept",
+      OPTION_REQUEST(request_add_dep) },
     { 0 },
 };
 /* clang-format on */

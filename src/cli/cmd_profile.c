@@ -57,12 +57,12 @@ static int open_profile(struct profile_call *p, sbr_error *err)
     scoped_free char *input = NULL;
     size_t len;
 
-    if (o->n_positional != 1)
+    if (o->n_positional != (o->code || o->files.n || o->request_path ? 0 : 1))
         return err_set(err, SBR_E_INVALID, "options",
                        "name one program, as in `sandbox-run profile job.py -- ARG...`");
     if (measured_count("repeat", p->own->repeat, MEASURE_RUNS, &p->repeat, err) < 0 ||
         measured_count("warm-up", p->own->warm_up, 1, &p->warm_up, err) < 0 ||
-        measured_open(o, &o->positional[0], &p->program, err) < 0)
+        measured_open(o, o->n_positional ? &o->positional[0] : NULL, &p->program, err) < 0)
         return err->code;
     if (p->own->input && (source_read_path(p->own->input, &input, &len, err) < 0 ||
                           request_set_stdin(p->program.o.request, input, len, err) < 0))
@@ -213,14 +213,16 @@ const struct command cmd_profile = {
     .examples = "Examples:\n"
                 "  sandbox-run profile job.py\n"
                 "  sandbox-run profile --repeat 50 --input data.txt solve.cpp\n"
+                "  sandbox-run profile --dep numpy --lang python --code 'import numpy'\n"
                 "  sandbox-run profile --svg use.svg --json job.py\n"
                 "  sandbox-run profile --functions --stacks job.folded job.py\n\n"
                 "The status is 0 when every run succeeded, otherwise 1.\n",
     .own_size = sizeof(struct profile_options),
-    .options = (const struct option *const[]){ own_options, options_build, options_language_file,
-                                               options_trees, options_network, options_isolation,
-                                               options_json, options_max_chars, options_config,
-                                               options_look, options_general, NULL },
+    .options =
+        (const struct option *const[]){ own_options, options_program, options_build,
+                                        options_language_file, options_trees, options_network,
+                                        options_isolation, options_json, options_max_chars,
+                                        options_config, options_look, options_general, NULL },
     .limits = LIMITS_ALL,
     .run = profile_command,
 };

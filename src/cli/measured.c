@@ -19,7 +19,7 @@ int measured_open(const struct options *o, char **word, struct measured *ret, sb
         return err->code;
     ret->o.request->has_options = true;
     ret->o.positional = word;
-    ret->o.n_positional = 1;
+    ret->o.n_positional = word ? 1 : 0;
     if (request_override(ret->o.request, o->request, err) < 0 ||
         source_load(&ret->o, &source, err) < 0 || settings_apply(&ret->o, err) < 0)
         return err->code;

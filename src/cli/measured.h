@@ -10,7 +10,8 @@ struct measured {
     char title[300];
 };
 
-/* The program that this word names, with the options of the command line. */
+/* The program that this word names, or the options when it is NULL, with the options of the command
+ * line. */
 int measured_open(const struct options *o, char **word, struct measured *ret, sbr_error *err)
     must_check;
 void measured_done(struct measured *m);

@@ -43,6 +43,14 @@ def test_inputs_reach_both_and_the_first_difference_is_shown(root, folder):
     assert re.search(r"^memory +\d+\.\d MiB", text, re.MULTILINE)
 
 
+def test_both_may_have_the_same_language_and_packages(root, folder):
+    for name in ("one", "two"):
+        (folder / name).write_text("import six; print(six.__version__)\n")
+    done = sandbox_run("compare", "--repeat", "2", "--lang", "python", "--dep", "six@1.16.0", folder / "one", folder / "two",
+                       caller=root)
+    assert done.returncode == 0 and b"same output" in done.stdout, (done.stdout, done.stderr)
+
+
 def test_another_end_is_a_difference(root, folder):
     done = compared(folder, "--json", "--warm-up", "0", "--repeat", "1", root=root, a_sh="exit 0", b_sh="exit 4")
     assert json.loads(done.stdout)["difference"] == "A ended with status 0, B with status 4"

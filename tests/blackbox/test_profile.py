@@ -28,6 +28,14 @@ def test_figures_and_use_over_time(root, folder):
     assert len(picture.findall("{http://www.w3.org/2000/svg}polyline")) == 4
 
 
+def test_the_program_may_be_a_text_and_need_packages(root):
+    done = sandbox_run("profile", "--repeat", "2", "--json", "--lang", "python", "--dep", "six@1.16.0",
+                       "--code", "import six; print(six.__version__)", caller=root)
+    assert done.returncode == 0 and json.loads(done.stdout)["runs"] == 2, (done.stdout, done.stderr)
+    done = sandbox_run("profile", "--lang", "python", "--code", "1", "more.py", caller=root)
+    assert done.returncode == 125 and b"name one program" in done.stderr
+
+
 def test_the_text_has_a_row_for_each_figure(root, folder):
     (folder / "busy.py").write_text(BUSY + "raise SystemExit(3)\n")
     done = sandbox_run("profile", "--repeat", "1", "--warm-up", "0", str(folder / "busy.py"), caller=root)
