@@ -120,6 +120,7 @@ def scene(name, caller=None):
         with screen_of(*start, *support.command(*words, caller=caller), env=env, rows=ROWS, columns=COLUMNS) as screen:
             for text, keys in typed:
                 screen.wait(text)
+                screen.wait(screen.is_raw)  # what is typed before is shown twice
                 screen.type(keys)
             if typed:
                 screen.wait(lambda: screen.text.count("python>") > len(typed) and screen.text.endswith("python>"))
