@@ -364,6 +364,7 @@ int repl_input_line(struct repl *r, bool more, struct buf *cell, const char *ind
     in->cell = cell;
     if (indent[0])
         el_push(in->edit, indent);
+    el_set(in->edit, EL_PREP_TERM, 1); /* before the prompt: keys that come early are shown once */
     fputs(PASTE_ON, stdout);
     fflush(stdout);
     errno = 0;
