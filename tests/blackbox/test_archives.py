@@ -429,7 +429,8 @@ def test_it_works_where_no_namespace_can_be_made(spaces, outside):
                 assert says in error_of(run("import", "v", "--disk", "300k", "--inodes", "50",
                                             stdin=hostile(*members)))
             exported = run("export", "w")
-            if spaces.caller == support.Callers.ROOT:  # tar is another user there
+            # tar is another user there; a chroot as such lets no user bring a tree in
+            if spaces.caller == support.Callers.ROOT or support.lacks(spaces.caller):
                 assert "without namespaces" in error_of(exported)
             else:
                 assert exported.returncode == 0 and opened(exported.stdout).getnames() == ["d", "d/f", "l"]

@@ -55,6 +55,7 @@ def test_run_means_what_docker_means(image, tmp_path):
     assert (status, out) == (0, "y\n") and "Read-only file system" in said
 
 
+@pytest.mark.container
 def test_what_is_not_done_is_refused_with_one_sentence(image):
     for words, says in ((("run", "-d", image[0]), "--detach is refused"), (("logs", "web"), "is not kept here"),
                         (("ps", "-a"), "takes no options"), (("kill", "-s", "HUP", "web"), "--signal takes"),
@@ -93,6 +94,7 @@ def test_a_named_run_is_listed_and_killed(image):
     assert "no run has the name 'web'" in docker(image, "kill", "web")[2]
 
 
+@pytest.mark.container
 def test_a_number_that_another_process_has_by_now_is_not_signalled(image):
     """The record of a run whose lock a process of its own still holds."""
     _, env = image

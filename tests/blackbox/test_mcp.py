@@ -55,6 +55,7 @@ def test_commands_have_files_variables_and_a_directory(client):
     assert data["stdout"] == "xvalue\n/work/sub\n"
 
 
+@pytest.mark.container
 def test_code_is_checked_within_the_operators_limits(client):
     """256m are what a check has, though tests elsewhere have 4g; passed cases are a number, long ones are cut."""
     code = "def f(n):\n    return len(b'x' * n)\n"
@@ -70,6 +71,7 @@ def test_code_is_checked_within_the_operators_limits(client):
     assert wrong["isError"] and "calls cannot be checked in bash" in wrong["content"][0]["text"]
 
 
+@pytest.mark.container
 def test_checks_can_be_cancelled(client):
     slow = client.ask("tools/call", tool_call("verify_code", {"language": "python", "code": FOREVER.replace("while", "def f():\n  while"),
                                                               "calls": ["f()"]}))
@@ -365,6 +367,7 @@ def test_a_refusal_is_explained(client):
     assert "--allow-host example.com" in denial["what_to_do"]
 
 
+@pytest.mark.container
 def test_refusals_beyond_those_that_a_session_keeps_are_counted(any_caller):
     look = "import socket\nfor n in range({}, {}):\n  try: socket.getaddrinfo(f'h{{n}}.example.com', 80)\n  except OSError: pass"
     with served("--allow-host", "example.org", caller=any_caller) as client:

@@ -66,6 +66,7 @@ def test_each_of_many_calls_has_an_answer(client):
     assert lives(client)
 
 
+@pytest.mark.container
 def test_a_flood_of_slow_calls_is_refused_in_part_and_ends_with_its_client(client):
     for _ in range(400):
         client.ask("tools/call", tool_call("run_command", {"command": "sleep 60"}))

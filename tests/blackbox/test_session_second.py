@@ -88,6 +88,7 @@ def test_a_prompt_speaks_another_language(folder):
     assert (done.stdout, done.stderr) == (b"3\n6\n", b"")
 
 
+@pytest.mark.container
 def test_a_prompt_that_dies_before_it_holds_its_session_leaves_none(folder):
     state = folder / "state"
     env = support.surroundings(None, {"SANDBOX_RUN_STATE": str(state)})

@@ -148,7 +148,8 @@ class Guest:
         cache = "always" if tag == "root" else "auto"
         self._run(["unshare", "--mount", "--propagation", "private", "sh", "-c", SHARE, "sh", source,
                    VIRTIOFSD, f"--fd={listener.fileno()}", "-o", "source=/mnt", "-o",
-                   f"cache={cache}", "-o", "log_level=err"], pass_fds=[listener.fileno()])
+                   f"cache={cache}", "-o", "no_readdirplus",  # each entry of a listing would keep a descriptor open
+                   "-o", "log_level=err"], pass_fds=[listener.fileno()])
 
     def _run(self, words, **kwargs):
         with open(self.log.with_suffix(".err"), "ab") as errors:
