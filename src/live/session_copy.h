@@ -64,6 +64,7 @@ struct copy_run {
     uint64_t start, len;
 };
 
+#if defined(__x86_64__) /* elsewhere a session is copied by a replay */
 static inline long copy_call(long number, long a, long b, long c, long d, long e, long f)
 {
     register long r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
@@ -75,6 +76,7 @@ static inline long copy_call(long number, long a, long b, long c, long d, long e
                      : "rcx", "r11", "memory");
     return r;
 }
+#endif
 
 /* Starts a thread on its own stack; *alive is 0 again when it has ended.  Negative: it cannot. */
 long session_thread_start(char *stack, void (*run)(void *), void *context, uint32_t *alive);

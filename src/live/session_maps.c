@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/syscall.h>
 
+#if defined(__x86_64__)
 static const char *read_hex(const char *text, const char *end, uint64_t *ret)
 {
     uint64_t value = 0;
@@ -63,3 +64,4 @@ long session_maps_read(const char *path, char *to, size_t size)
         copy_call(SYS_close, fd, 0, 0, 0, 0, 0);
     return n == 0 ? (long)len : -1;
 }
+#endif
