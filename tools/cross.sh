@@ -2,7 +2,7 @@
 # cross.sh ARCH SYSROOT DIR
 # Writes what Meson needs to build for another architecture with Debian's cross compiler: a cross
 # file, and a musl compiler for the programs on the run path.  SYSROOT is a Debian tree of that
-# architecture with libc6-dev, libjansson-dev and musl-dev, for example by
+# architecture with libc6-dev, libexpat1-dev, libjansson-dev and musl-dev, for example by
 # `mmdebstrap --arch=arm64 --variant=extract --include=... bookworm SYSROOT`.  Then:
 #   meson setup build-ARCH --cross-file DIR/cross.ini -Dinit_libc=musl
 set -eu
