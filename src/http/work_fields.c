@@ -58,17 +58,23 @@ static bool is_tolerance(const json_t *value)
     return !value || (json_is_number(value) && json_number_value(value) >= 0);
 }
 
-static bool is_texts(const json_t *value)
+/* Also when there is none. */
+static bool is_array_of(const json_t *value, size_t most, bool (*fits)(const json_t *item))
 {
     const json_t *item;
     size_t i;
 
-    if (value && (!json_is_array(value) || json_array_size(value) > MOST_TEXTS))
+    if (value && (!json_is_array(value) || json_array_size(value) > most))
         return false;
     json_array_foreach(value, i, item)
-        if (!is_text(item))
+        if (!fits(item))
             return false;
     return true;
+}
+
+static bool is_texts(const json_t *value)
+{
+    return is_array_of(value, MOST_TEXTS, is_text);
 }
 
 static bool is_input(const json_t *value)
@@ -84,15 +90,7 @@ static bool is_input(const json_t *value)
 
 static bool is_inputs(const json_t *value)
 {
-    const json_t *item;
-    size_t i;
-
-    if (value && (!json_is_array(value) || json_array_size(value) > MOST_INPUTS))
-        return false;
-    json_array_foreach(value, i, item)
-        if (!is_input(item))
-            return false;
-    return true;
+    return is_array_of(value, MOST_INPUTS, is_input);
 }
 
 /* clang-format off */

@@ -19,7 +19,7 @@
 #define COPY_REGIONS 6000
 #define COPY_PATHS (512UL << 10)
 #define COPY_PAGE 4096UL
-#define COPY_HUGE (2UL << 20)
+#define COPY_PIECE (2UL << 20)
 #define COPY_STACK_SIZE (16UL << 10)
 #define COPY_TOP 0x7ffffffff000UL /* of what a process has */
 

@@ -241,11 +241,11 @@ static long give_run(const struct part *p, const struct copy_region *region, uin
     long r = 0;
 
     while (r >= 0 && start < end) {
-        uint64_t stop = (start / COPY_HUGE + 1) * COPY_HUGE;
+        uint64_t stop = (start / COPY_PIECE + 1) * COPY_PIECE;
 
         if (stop > end)
             stop = end;
-        if ((start / COPY_HUGE) % 2 == p->number)
+        if ((start / COPY_PIECE) % 2 == p->number)
             r = give_piece(p, region, start, stop);
         start = stop;
     }
