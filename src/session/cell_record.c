@@ -52,6 +52,14 @@ void cell_record_back(const struct session_dir *dir, uint64_t number)
         (void)!dprintf(fd, "{\"back\":%llu}\n", (unsigned long long)number);
 }
 
+void cell_record_write(const struct session_dir *dir, const char *text)
+{
+    scoped_fd int fd = open_record(dir);
+
+    if (fd >= 0)
+        (void)!fd_write_all(fd, text, strlen(text));
+}
+
 /* A rollback: the cells from its number on are gone. */
 static void go_back(json_t *cells, json_int_t number)
 {
@@ -62,7 +70,7 @@ static void go_back(json_t *cells, json_int_t number)
         json_array_remove(cells, --n);
 }
 
-static json_t *read_lines(const char *text)
+json_t *cell_record_parse(const char *text)
 {
     json_t *cells = json_array();
 
@@ -84,7 +92,7 @@ json_t *cell_record_read(const struct session_dir *dir)
 {
     scoped_free char *text = session_dir_read(dir, SESSION_CELLS);
 
-    return read_lines(text);
+    return cell_record_parse(text);
 }
 
 static json_t *member(const json_t *object, const char *key)
@@ -166,7 +174,7 @@ json_t *cell_record_import(const char *text, size_t len, sbr_error *err)
 {
     json_t *book = json_loadb(text, len, JSON_ALLOW_NUL, NULL), *cells;
 
-    cells = json_is_array(member(book, "cells")) ? notebook_cells(book) : read_lines(text);
+    cells = json_is_array(member(book, "cells")) ? notebook_cells(book) : cell_record_parse(text);
     json_decref(book);
     if (json_array_size(cells))
         return cells;

@@ -18,11 +18,15 @@ struct cell_source {
  * code of further cells. */
 void cell_record_add(const struct session_dir *dir, uint64_t number,
                      const struct cell_source *source, const char *result);
+/* Adds the record of another session, as it was read. */
+void cell_record_write(const struct session_dir *dir, const char *text);
 /* Cells from this number on are no part of the state any more. */
 void cell_record_back(const struct session_dir *dir, uint64_t number);
 /* All cells: an array of {"cell", "code", "result"}, and "lang" of another language; NULL without
  * memory. */
 json_t *cell_record_read(const struct session_dir *dir);
+/* The same of a record that was read; NULL has no cells. */
+json_t *cell_record_parse(const char *text);
 
 /* The cells as a text of this format: "ipynb", "md", or the language's own ("py", "js", "sql").
  * NULL and an error for another one.  The caller frees it. */

@@ -50,13 +50,13 @@ static void close_both(int fds[2])
 
 /* It does so while the new sandbox is made.  One that cannot after all closes the pipes, and the
  * loader finds that nothing is in them. */
-void memory_copy_ask(struct session *s, struct connection *c)
+bool memory_copy_ask(struct session *s, struct connection *c)
 {
     int to[2] = { -1, -1 };
 
     memory_copy_forget(s);
     if (!is_possible(s))
-        return;
+        return false;
     if (make_pipes(s->image_fds, to) == 0 &&
         kernel_send_pipes(&s->kernels[0], "copy", s->asked + 1, to)) {
         question_begin(s, c, &s->kernels[0], s->asked + 1);
@@ -65,6 +65,7 @@ void memory_copy_ask(struct session *s, struct connection *c)
         memory_copy_forget(s);
     }
     close_both(to);
+    return s->image_fds[0] >= 0;
 }
 
 void memory_copy_forget(struct session *s)
@@ -104,33 +105,28 @@ void memory_copy_load(struct session *s)
 /* The copy has the cells of the first session behind it. */
 void memory_copy_done(struct session *s)
 {
-    json_t *cell;
-    size_t i;
+    scoped_free char *history = take_ptr(s->replay.history);
 
-    json_array_foreach(s->replay.cells, i, cell) {
-        const json_t *code = json_object_get(cell, "code");
-        const struct cell_source source = { json_string_value(code), json_string_length(code),
-                                            json_string_value(json_object_get(cell, "lang")) };
-        scoped_free char *result = json_dumps(json_object_get(cell, "result"), JSON_COMPACT);
-
-        s->cells = (uint64_t)json_integer_value(json_object_get(cell, "cell"));
-        cell_record_add(&s->dir, s->cells, &source, result);
-    }
-    json_decref(take_ptr(s->replay.cells));
+    if (history)
+        cell_record_write(&s->dir, history);
     snapshot_free(take_ptr(s->replay.files));
     s->becomes = false;
-    s->skips = true;
 }
 
 bool memory_copy_failed(struct session *s)
 {
     bool failed = s->becomes || s->image_fds[0] >= 0;
+    sbr_error err = { 0 };
 
     memory_copy_forget(s);
     s->becomes = false;
-    if (failed) {
-        json_decref(take_ptr(s->copied));
-        snprintf(s->replay.because, sizeof(s->replay.because), "%s", s->reason);
+    if (!failed)
+        return false;
+    json_decref(take_ptr(s->copied));
+    snprintf(s->replay.because, sizeof(s->replay.because), "%s", s->reason);
+    if (replay_history(s, &err) < 0) {
+        snprintf(s->reason, sizeof(s->reason), "%.200s", err.message);
+        return false;
     }
-    return failed && !s->over && !s->closing;
+    return !s->over && !s->closing;
 }

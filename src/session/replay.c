@@ -8,9 +8,10 @@
 #include "session/snapshot.h"
 #include "session/supervisor.h"
 
-json_t *replay_cells(const struct session *s, uint64_t before, sbr_error *err)
+/* Takes `all`. */
+static json_t *choose(const struct session *s, json_t *all, uint64_t before, sbr_error *err)
 {
-    json_t *all = cell_record_read(&s->dir), *cells = json_array(), *cell;
+    json_t *cells = json_array(), *cell;
     uint64_t expected = s->cells < before ? s->cells : before - 1, last = 0;
     size_t i;
 
@@ -30,6 +31,24 @@ json_t *replay_cells(const struct session *s, uint64_t before, sbr_error *err)
         return NULL;
     }
     return cells;
+}
+
+json_t *replay_cells(const struct session *s, uint64_t before, sbr_error *err)
+{
+    return choose(s, cell_record_read(&s->dir), before, err);
+}
+
+int replay_history(struct session *s, sbr_error *err)
+{
+    scoped_free char *history = take_ptr(s->replay.history);
+    json_t *cells = choose(s, cell_record_parse(history), s->cells + 1, err);
+
+    if (!cells)
+        return err->code;
+    s->replay.cells = cells;
+    s->cells = s->first_cell = 0;
+    s->skips = true;
+    return 0;
 }
 
 void replay_set(struct session *s, json_t *take_cells, bool record)

@@ -1,5 +1,6 @@
 #include "session/spare.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -159,10 +160,10 @@ bool spare_take(const char *key, const struct session_bounds *bounds, char **ret
     return made != NULL;
 }
 
-int spare_begin(const struct session *s, struct session *made, sbr_error *err)
+int spare_begin(const struct session *s, struct session *made, int *ret_adopted, sbr_error *err)
 {
     char id[SESSION_ID_SIZE];
-    int fd;
+    int fd, ends[2];
 
     if (!s->spare.key[0] || engine_connect(&fd) < 0)
         return err_set(err, SBR_E_NOT_FOUND, "session", "no engine runs");
@@ -171,10 +172,39 @@ int spare_begin(const struct session *s, struct session *made, sbr_error *err)
         close(fd);
         return err->code;
     }
+    if (pipe2(ends, O_CLOEXEC) < 0) {
+        err_set_errno(err, "session", "cannot make a pipe");
+        session_dir_remove_spare(&made->dir);
+        session_dir_close(&made->dir);
+        close(fd);
+        return err->code;
+    }
     made->spare = s->spare;
     made->spare.waits = true;
     made->spare.engine = loop_watch_of(fd, NULL, NULL);
+    made->spare.maker_fd = ends[1];
+    *ret_adopted = ends[0];
     return 0;
+}
+
+bool spare_await_adoption(int fd)
+{
+    char word;
+
+    return read(fd, &word, 1) == 1;
+}
+
+bool spare_ask_next(struct session *s)
+{
+    int fd = s->spare.maker_fd;
+    bool asked;
+
+    if (!fd)
+        return false;
+    asked = write(fd, "", 1) == 1;
+    close(fd);
+    s->spare.maker_fd = 0;
+    return asked;
 }
 
 static void leave(struct session *s)

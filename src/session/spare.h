@@ -2,8 +2,9 @@
  * `create`.  It belongs to nobody and ends with the engine until then; adopted, it is a session
  * like every other, and neither the engine nor the session that made it matters to it any more.
  *
- *   a session is made --> is there an engine, and no spare of this key? --> forks a spare
- *   create --> a spare of the key? --adopt--> the spare moves its directory and forks the next */
+ *   a session is made --> is there an engine, and no spare of this key? --> forks a maker
+ *   maker --> forks a spare, waits for its adoption, forks the next; ends with a spare that ends
+ *   create --> a spare of the key? --adopt--> the spare moves its directory and tells its maker */
 #ifndef SESSION_SPARE_H
 #define SESSION_SPARE_H
 
@@ -15,11 +16,17 @@ void spare_name_key(const sbr_request *req, const struct language *language,
 /* False: there is none; otherwise *ret is the session's description, which the caller frees. */
 bool spare_take(const char *key, const struct session_bounds *bounds, char **ret);
 
-/* A spare that waits for an engine's end on `fd`; negative: none is wanted now, or it cannot be. */
-int spare_begin(const struct session *s, struct session *made, sbr_error *err) must_check;
+/* In its maker: a spare that waits for the engine's end; *ret_adopted is where it says that a client
+ * has adopted it.  Negative: none is wanted now, or it cannot be. */
+int spare_begin(const struct session *s, struct session *made, int *ret_adopted, sbr_error *err)
+    must_check;
+/* False: it has ended before. */
+bool spare_await_adoption(int fd);
 /* In the process of the spare: once its kernel is ready, and once it is lost. */
 void spare_go_on(struct session *s);
 /* A client wants it: the answer, or NULL and an error. */
 json_t *spare_adopt(struct session *s, const json_t *line, sbr_error *err);
+/* Once it is adopted.  False: it has no maker, or none any more. */
+bool spare_ask_next(struct session *s);
 
 #endif

@@ -92,6 +92,7 @@ struct cell_request {
 
 /* Recorded cells that are executed before any other. */
 struct replay {
+    char *history; /* the record of the session whose memory is copied; NULL: none is */
     json_t *cells; /* NULL: none */
     size_t at;     /* the next one */
     bool record;   /* in a copy of a session */
@@ -162,6 +163,7 @@ struct session_spare {
     bool waits;                /* for a client; false: it has one, or never was a spare */
     uint64_t tool;             /* which interpreter its kernel was started from */
     struct loop_watch engine;
+    int maker_fd; /* hears of its adoption; 0: it has no maker */
 };
 
 struct session {
@@ -238,6 +240,8 @@ void session_top_close(struct session_top *top);
 /* replay.c */
 /* The recorded cells of this kernel before that number; NULL and an error when some are missing. */
 json_t *replay_cells(const struct session *s, uint64_t before, sbr_error *err);
+/* The memory was not copied after all: the cells of the copied session will be executed. */
+int replay_history(struct session *s, sbr_error *err) must_check;
 void replay_set(struct session *s, json_t *take_cells, bool record);
 /* The next one; false: there is none. */
 bool replay_next(struct session *s, struct cell_request *ret);
@@ -247,8 +251,8 @@ void replay_compare(struct session *s, const char *result);
 json_t *replay_report(struct session *s);
 
 /* memory_copy.c */
-/* Has the kernel write its memory for a copy, if it can. */
-void memory_copy_ask(struct session *s, struct connection *c);
+/* Has the kernel write its memory for a copy; false: it cannot. */
+bool memory_copy_ask(struct session *s, struct connection *c);
 /* No copy is made of it. */
 void memory_copy_forget(struct session *s);
 /* Of a copy: its sandbox is ready for the files and the memory. */

@@ -117,6 +117,8 @@ static void supervise(struct session *s)
     size_t n = 3;
     sbr_error err = { 0 };
 
+    if (s->spare.waits)
+        fds[n++] = &s->spare.maker_fd;
     if (s->replay.files)
         fds[n++] = &s->replay.files->data_fd;
     for (size_t i = 0; i < 2 && s->image_fds[i] >= 0; i++)
@@ -141,24 +143,27 @@ static void supervise(struct session *s)
 }
 
 /* The maker waits for the process between only, so that no child of its own is left to it. */
-static int fork_apart(struct session *s, sbr_error *err)
+static int fork_twice(void (*run)(struct session *s), struct session *s, sbr_error *err)
 {
-    pid_t pid;
-
-    kernel_init_all(s);
-    s->job_watch.fd = s->listen_watch.fd = -1;
-    pid = fork();
+    pid_t pid = fork();
 
     if (pid < 0)
         return err_set_errno(err, "session", "cannot make a process for the session");
     if (pid == 0) {
         if (fork() == 0)
-            supervise(s);
+            run(s);
         _exit(0); /* lint-ok: _exit: the processes of a session are made here */
     }
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         continue;
     return 0;
+}
+
+static int fork_apart(struct session *s, sbr_error *err)
+{
+    kernel_init_all(s);
+    s->job_watch.fd = s->listen_watch.fd = -1;
+    return fork_twice(supervise, s, err);
 }
 
 /* What the new process says: a description, or why there is none. */
@@ -331,6 +336,26 @@ static int watch_copy(struct session *s, struct connection *c, int fd, sbr_error
     return 0;
 }
 
+/* The kernel's memory, or the cells.  Where files were too large to be saved, cells may make them
+ * again. */
+static int give_state(struct session *s, struct connection *c, struct session *made, sbr_error *err)
+{
+    const struct snapshot *files = made->replay.files;
+    bool by_memory = files->whole && !files->left_out && memory_copy_ask(s, c);
+
+    memcpy(made->image_fds, s->image_fds, sizeof(made->image_fds));
+    if (!by_memory) {
+        made->skips = true;
+        made->replay.cells = replay_cells(s, s->cells + 1, err);
+        return made->replay.cells ? 0 : err->code;
+    }
+    made->cells = s->cells;
+    made->first_cell = s->first_cell;
+    made->skips = s->skips;
+    made->replay.history = session_dir_read(&s->dir, SESSION_CELLS);
+    return 0;
+}
+
 /* The new process has the cells and the files from this one's memory. */
 static int begin_copy(struct session *s, struct connection *c, sbr_error *err)
 {
@@ -339,25 +364,19 @@ static int begin_copy(struct session *s, struct connection *c, sbr_error *err)
                             .bounds = s->bounds,
                             .language = s->language,
                             .tells_changes = s->tells_changes,
-                            .skips = true,
-                            .dir = SESSION_DIR_NONE };
-    json_t *cells = replay_cells(s, s->cells + 1, err);
+                            .dir = SESSION_DIR_NONE,
+                            .replay = { .record = true } };
     int fd, r;
 
-    if (!cells)
-        return err->code;
     made.request.limits = s->limits;
     made.bounds.held = false; /* it outlives the prompt */
     for (size_t i = 0; i < made.request.publish.n; i++)
         made.request.publish.rules[i].port = 0; /* this session has those ports */
-    made.replay = (struct replay){ .cells = cells, .record = true };
     made.replay.files = snapshot_take(s, s->cells + 1, err);
-    if (made.replay.files && made.replay.files->whole && !made.replay.files->left_out)
-        memory_copy_ask(s, c); /* otherwise cells may make again what was too large to be saved */
-    memcpy(made.image_fds, s->image_fds, sizeof(made.image_fds));
-    r = made.replay.files ? begin(&made, &fd, err) : err->code;
+    r = made.replay.files && give_state(s, c, &made, err) == 0 ? begin(&made, &fd, err) : err->code;
     snapshot_free(made.replay.files);
-    json_decref(cells);
+    json_decref(made.replay.cells);
+    free(made.replay.history);
     return r < 0 ? r : watch_copy(s, c, fd, err);
 }
 
@@ -376,8 +395,8 @@ static void copy_session(struct session *s, struct connection *c)
     memory_copy_forget(s);
 }
 
-/* The next session like this one finds its kernel ready.  A copy has cells, so it is none. */
-static void leave_spare(struct session *s)
+/* False: no further one is wanted, or it cannot be. */
+static bool make_spare(const struct session *s)
 {
     struct session made = { .hooks = &hooks,
                             .request = s->request,
@@ -387,12 +406,39 @@ static void leave_spare(struct session *s)
                             .image_fds = { -1, -1 },
                             .dir = SESSION_DIR_NONE };
     sbr_error ignored; /* the next one is made anew */
+    scoped_fd int adopted = -1;
 
-    if (s->copied || spare_begin(s, &made, &ignored) < 0)
-        return;
+    if (spare_begin(s, &made, &adopted, &ignored) < 0)
+        return false;
     made.request.limits = s->limits;
     if (fork_apart(&made, &ignored) < 0)
         session_dir_remove_spare(&made.dir);
+    close(made.spare.maker_fd);
     close(made.spare.engine.fd);
     session_dir_close(&made.dir);
+    return spare_await_adoption(adopted);
+}
+
+static void make_spares(struct session *s)
+{
+    setsid();
+    reset_signals();
+    if (leave_maker(NULL, 0) < 0)
+        return;
+    while (make_spare(s))
+        continue;
+}
+
+/* The next session like this one finds its kernel ready.  A copy has cells, so it is none.
+ *
+ * All spares of a kind have one maker, a process that does nothing else.  If each were forked by
+ * the one before it, the kernel would look through all its ancestors at every fork: with 200 of
+ * them a session took 80 ms to be made instead of 3. */
+static void leave_spare(struct session *s)
+{
+    sbr_error ignored; /* the next one is made anew */
+
+    if (s->copied || !s->spare.key[0] || spare_ask_next(s))
+        return;
+    (void)!fork_twice(make_spares, s, &ignored);
 }

@@ -95,6 +95,24 @@ def test_a_copy_is_the_same_process_and_not_its_cells_again(session, copied):
     assert session.run("export", copied.id, "--format", "py").stdout.count(b"next(walker)") == 2
 
 
+def test_a_copy_has_the_history_of_its_session(session):
+    """Cells of a kernel before a restart are recorded, and are no part of the state."""
+    session.cell("before = 1")
+    assert session.run("restart", session.id).returncode == 0
+    session.cell("x = 1")
+    session.cell("x = 2")
+    session.run("rollback", session.id, "3")
+    session.cell("y = 5")
+    copy = Copied(session)
+    assert copy.made["by"] == "fork" and copy.value("x, y") == "(1, 5)"
+    exported = [session.run("export", one, "--format", "py").stdout for one in (session.id, copy.id)]
+    assert exported[1] == exported[0] + b"x, y\n" and b"x = 2" not in exported[1]
+    back = session.json("rollback", copy.id, "3")
+    assert back["by"] == "replay" and back["replayed"] == 1, back
+    assert copy.value("x, 'y' in globals(), 'before' in globals()") == "(1, False, False)"
+    copy.close()
+
+
 def test_a_copy_goes_its_own_way(session, copied):
     copied.cell("points.clear(); big[:4] = b'copy'; log.write('-copy'); log.flush(); open('/tmp/of-copy', 'w').close()")
     session.cell("big[:4] = b'orig'; log.write('-first'); log.flush()")

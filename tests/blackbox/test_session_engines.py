@@ -82,7 +82,7 @@ def test_a_killed_spare_session_costs_nothing_but_time(engine, state):
     made(engine, state).close()
     wait_spare(state)
     for path in spares(state):
-        pid = next(int(child) for child in os.listdir("/proc") if child.isdigit() and holds(child, path / "lock"))
+        pid = holder(path / "lock")
         os.kill(pid, signal.SIGKILL)
         assert wait_until(lambda gone=pid: not os.path.exists(f"/proc/{gone}"))
         os.utime(path, (0, 0))
@@ -93,6 +93,51 @@ def test_a_killed_spare_session_costs_nothing_but_time(engine, state):
     assert again.made["startup"] == "parked", "what the killed one left is gone"
     session.close()
     again.close()
+
+
+def holder(path):
+    return next(int(child) for child in os.listdir("/proc") if child.isdigit() and holds(child, path))
+
+
+def pipes_of(pid):
+    try:
+        return {link for fd in os.listdir(f"/proc/{pid}/fd") if (link := os.readlink(f"/proc/{pid}/fd/{fd}")).startswith("pipe:")}
+    except OSError:
+        return set()
+
+
+def maker_of_spare(state):
+    """The process that hears of the adoption of the spare session."""
+    [path] = spares(state)
+    spare = holder(path / "lock")
+    heard = pipes_of(spare)
+    found = [int(child) for child in os.listdir("/proc") if child.isdigit() and int(child) != spare and heard & pipes_of(child)]
+    return next(pid for pid in found if pathlib.Path(f"/proc/{pid}/comm").read_text(encoding="ascii") == "sandbox-session\n")
+
+
+def test_all_spare_sessions_have_one_maker(engine, state):
+    """A spare that forked the next one would make each a descendant of all before it, and each slower."""
+    live, makers = [made(engine, state)], set()
+    for _ in range(4):
+        wait_spare(state)
+        makers.add(maker_of_spare(state))
+        live.append(made(engine, state))
+    assert len(makers) == 1, makers
+    wait_spare(state)
+    [maker] = makers
+    os.kill(maker, signal.SIGKILL)
+    assert wait_until(lambda: not os.path.exists(f"/proc/{maker}"))
+    live.append(made(engine, state))
+    assert live[-1].made["startup"] == "parked", "the one that waited is still there"
+    wait_spare(state)
+    another = maker_of_spare(state)
+    assert another != maker, "and has begun to make them"
+    engine.stop()
+    assert wait_until(lambda: not os.path.exists(f"/proc/{another}")), "it ends with its spare session"
+    engine.forget()
+    engine.start()
+    for session in live:
+        assert session.close().returncode == 0
 
 
 def holds(pid, path):
