@@ -16,8 +16,8 @@ void spare_name_key(const sbr_request *req, const struct language *language,
 /* False: there is none; otherwise *ret is the session's description, which the caller frees. */
 bool spare_take(const char *key, const struct session_bounds *bounds, char **ret);
 
-/* In its maker: a spare that waits for the engine's end; *ret_adopted is where it says that a client
- * has adopted it.  Negative: none is wanted now, or it cannot be. */
+/* In its maker: a spare that waits for the engine's end; it says on *ret_adopted that a client has
+ * adopted it.  Negative: none is wanted now, or it cannot be. */
 int spare_begin(const struct session *s, struct session *made, int *ret_adopted, sbr_error *err)
     must_check;
 /* False: it has ended before. */
