@@ -1,6 +1,7 @@
 #include "session/spare.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -23,11 +24,9 @@ extern char **environ;
  * is either of no matter to a kernel that waits, or has no spare. */
 static bool is_plain(const sbr_request *req)
 {
-    struct limits none;
     sbr_request rest = *req;
 
-    limits_init(&none);
-    if (req->policy || memcmp(&req->compile_limits, &none, sizeof(none)) != 0)
+    if (req->policy)
         return false;
     rest.language = NULL;
     rest.env = (struct string_list){ 0 };
@@ -37,6 +36,7 @@ static bool is_plain(const sbr_request *req)
     memset(&rest.refusal, 0, sizeof(rest.refusal));
     rest.require = 0;
     rest.require_given = rest.has_options = rest.kernel = false;
+    rest.keep_seconds = rest.keep_bytes = 0; /* nothing without `keep_output` */
     for (size_t i = 0; i < sizeof(rest); i++)
         if (((const unsigned char *)&rest)[i])
             return false;
@@ -73,6 +73,13 @@ static void add_place(struct sha256 *sum)
             sha256_add_text(sum, environ[i]);
 }
 
+static void add_limits(struct sha256 *sum, const struct limits *limits)
+{
+    for (size_t i = 0; i < N_LIMITS; i++)
+        sha256_add_u64(sum, limits->value[i]);
+    sha256_add_u64(sum, limits->given);
+}
+
 void spare_name_key(const sbr_request *req, const struct language *language,
                     const struct session_bounds *bounds, char key[SHA256_HEX_SIZE])
 {
@@ -86,9 +93,8 @@ void spare_name_key(const sbr_request *req, const struct language *language,
     sha256_add_text(&sum, req->language);
     for (size_t i = 0; i < language->session.run.n; i++)
         sha256_add_text(&sum, language->session.run.at[i]);
-    for (size_t i = 0; i < N_LIMITS; i++)
-        sha256_add_u64(&sum, req->limits.value[i]);
-    sha256_add_u64(&sum, req->limits.given);
+    add_limits(&sum, &req->limits);
+    add_limits(&sum, &req->compile_limits);
     sha256_add_u64(&sum, req->env.n);
     for (size_t i = 0; i < req->env.n; i++)
         sha256_add_text(&sum, req->env.items[i]);
@@ -118,13 +124,14 @@ static char *understand(const char *line, size_t len, uint64_t began_us)
     return text;
 }
 
-static char *adopt(sbr_session *s, const char *key, const struct session_bounds *bounds)
+static char *adopt(sbr_session *s, const char *key, const char *caller,
+                   const struct session_bounds *bounds)
 {
     const struct timeval patience = { .tv_sec = PATIENCE_S };
     uint64_t began_us = clock_now_us();
-    json_t *request = json_pack("{s:s, s:s, s:I, s:I, s:b}", "op", "adopt", "key", key, "idle_ms",
-                                (json_int_t)bounds->idle_ms, "freeze_ms",
-                                (json_int_t)bounds->freeze_ms, "held", bounds->held);
+    json_t *request = json_pack("{s:s, s:s, s:s, s:I, s:I, s:b}", "op", "adopt", "key", key,
+                                "caller", caller, "idle_ms", (json_int_t)bounds->idle_ms,
+                                "freeze_ms", (json_int_t)bounds->freeze_ms, "held", bounds->held);
     scoped_free char *line = NULL;
     sbr_error ignored; /* the session is made anew */
     size_t len;
@@ -138,7 +145,8 @@ static char *adopt(sbr_session *s, const char *key, const struct session_bounds 
     return understand(line, len, began_us);
 }
 
-bool spare_take(const char *key, const struct session_bounds *bounds, char **ret)
+bool spare_take(const char *key, const char *caller, const struct session_bounds *bounds,
+                char **ret)
 {
     char id[SESSION_ID_SIZE];
     struct session_dir dir;
@@ -152,7 +160,7 @@ bool spare_take(const char *key, const struct session_bounds *bounds, char **ret
     if (session_dir_open_spare(id, &dir) < 0)
         return false;
     if (session_client_connect(&dir, &s, &ignored) == 0)
-        made = adopt(s, key, bounds);
+        made = adopt(s, key, caller, bounds);
     session_client_free(s);
     session_dir_close(&dir);
     if (made)
@@ -246,8 +254,12 @@ void spare_go_on(struct session *s)
         leave(s);
 }
 
-static void take_bounds(struct session *s, const json_t *line)
+/* Its cells wait and run in the name of the client that takes it, whoever it was made after. */
+static void take_over(struct session *s, const json_t *line)
 {
+    const char *caller = json_string_value(json_object_get(line, "caller"));
+
+    snprintf(s->request.caller, sizeof(s->request.caller), "%s", caller ? caller : "");
     s->bounds.idle_ms = (uint64_t)json_integer_value(json_object_get(line, "idle_ms"));
     s->bounds.freeze_ms = (uint64_t)json_integer_value(json_object_get(line, "freeze_ms"));
     s->bounds.held = json_is_true(json_object_get(line, "held"));
@@ -266,7 +278,7 @@ json_t *spare_adopt(struct session *s, const json_t *line, sbr_error *err)
         return NULL;
     s->spare.waits = false;
     loop_close(&s->loop, &s->spare.engine);
-    take_bounds(s, line);
+    take_over(s, line);
     idle_begin_life(s);
     idle_begin(s);
     idle_await_hold(s, true);

@@ -13,8 +13,10 @@
 /* Fills the name of all that such a session depends on; empty: it is always made anew. */
 void spare_name_key(const sbr_request *req, const struct language *language,
                     const struct session_bounds *bounds, char key[SHA256_HEX_SIZE]);
-/* False: there is none; otherwise *ret is the session's description, which the caller frees. */
-bool spare_take(const char *key, const struct session_bounds *bounds, char **ret);
+/* False: there is none; otherwise *ret is the session's description, to be freed.  `caller` is the
+ * name of the client for the engine. */
+bool spare_take(const char *key, const char *caller, const struct session_bounds *bounds,
+                char **ret);
 
 /* In its maker: a spare that waits for the engine's end; it says on *ret_adopted that a client has
  * adopted it.  Negative: none is wanted now, or it cannot be. */

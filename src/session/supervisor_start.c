@@ -275,7 +275,7 @@ int supervisor_create(const sbr_request *req, const struct session_bounds *bound
     if (check(req, &s.language, err) < 0)
         return err->code;
     spare_name_key(req, s.language, bounds, s.spare.key);
-    if (spare_take(s.spare.key, bounds, ret))
+    if (spare_take(s.spare.key, req->caller, bounds, ret))
         return 0;
     if (begin(&s, &fd, err) < 0)
         return err->code;

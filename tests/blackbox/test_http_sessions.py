@@ -1,4 +1,5 @@
 """Sessions, cells, files, workspaces and batches over HTTP."""
+import concurrent.futures
 import json
 import subprocess
 
@@ -73,6 +74,27 @@ def test_a_fork_is_a_session_of_its_own(http):
     assert http.ask("POST", first + "/fork", token=bold).status == 429
     assert http.ask("POST", first + "/fork", token=http.other).status == 404
     assert {http.ask("DELETE", where, token=bold).status for where in (first, second)} == {200}
+
+
+def test_a_spare_session_works_in_the_name_of_its_new_tenant(tmp_path):
+    """The first tenant's session leaves a spare one; who takes it waits in a line of its own."""
+    with engine.Engine(tmp_path / "e", caller=support.Callers.ROOT) as warm, \
+            gateway.Gateway(tmp_path / "g", env=warm.variables()) as http:
+        made = {}
+        for name, startup in (("first", "cold"), ("second", "parked")):
+            token = http.token(name, "--tenant", name)
+            reply = http.ask("POST", "/v1/sessions", {"language": "python"}, token=token)
+            assert reply.json()["startup"] == startup, reply.body
+            made[name] = token, reply.headers["Location"]
+            assert engine.within(30, lambda: any((tmp_path / "g/state/spares").glob("*/socket")))
+        for name, (token, where) in made.items():
+            with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                cell = pool.submit(http.ask, "POST", where + "/cells", {"code": "import time; time.sleep(60)"}, token=token)
+                assert engine.within(30, lambda: any(row["running"] for row in warm.status()["callers"]))
+                assert [row["name"] for row in warm.status()["callers"] if row["running"]] == [name]
+                http.ask("POST", where + "/interrupt", token=token)
+                assert cell.result(30).json()["outcome"] != "exited"
+            assert http.ask("DELETE", where, token=token).status == 200
 
 
 def test_a_session_belongs_to_its_tenant(http, session):
