@@ -134,6 +134,14 @@ int walk_tree(int tree_fd, const struct walk *walk, sbr_error *err)
     return r;
 }
 
+int walk_pass_over(void *context, const struct walk_entry *entry, sbr_error *err)
+{
+    (void)context;
+    (void)entry;
+    (void)err;
+    return 0;
+}
+
 int walk_open_file(const struct walk_entry *entry)
 {
     const int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;

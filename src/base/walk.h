@@ -45,6 +45,9 @@ struct walk {
 
 int walk_tree(int tree_fd, const struct walk *walk, sbr_error *err) must_check;
 
+/* As `fail`: whatever cannot be looked at is left out. */
+walk_visit walk_pass_over;
+
 /* A regular file for reading, also one whose mode keeps its owner out.  -1 with errno. */
 int walk_open_file(const struct walk_entry *entry);
 

@@ -228,6 +228,17 @@ static void run_tool(struct mcp_call *call, mcp_tool_fn *tool, const char *name)
         tool(call);
 }
 
+static struct mcp_call call_of(struct mcp_peer *peer, const struct mcp_message *message,
+                               const struct mcp_era *era)
+{
+    return (struct mcp_call){ .peer = peer,
+                              .context = message->context,
+                              .era = *era,
+                              .id = message->id,
+                              .params = message->params,
+                              .content = json_array() };
+}
+
 static json_t *do_tools_call(struct mcp_peer *peer, const struct mcp_message *message,
                              const struct mcp_era *era, struct mcp_fault *fault)
 {
@@ -235,12 +246,7 @@ static json_t *do_tools_call(struct mcp_peer *peer, const struct mcp_message *me
     mcp_tool_fn *tool =
         mcp_tools_describe(peer->server, name) ? find_tool(peer->server, name) : NULL;
     json_t *arguments = json_object_get(message->params, "arguments"), *result;
-    struct mcp_call call = { .peer = peer,
-                             .context = message->context,
-                             .era = *era,
-                             .id = message->id,
-                             .params = message->params,
-                             .content = json_array() };
+    struct mcp_call call = call_of(peer, message, era);
     bool wanted;
 
     if (!tool || (arguments && !json_is_object(arguments))) {
@@ -270,12 +276,7 @@ static json_t *do_prompts_get(struct mcp_peer *peer, const struct mcp_message *m
 {
     const char *name = mcp_text(message->params, "name");
     json_t *arguments = json_object_get(message->params, "arguments"), *messages;
-    struct mcp_call call = { .peer = peer,
-                             .context = message->context,
-                             .era = *era,
-                             .id = message->id,
-                             .params = message->params,
-                             .content = json_array() };
+    struct mcp_call call = call_of(peer, message, era);
     bool known;
 
     call.arguments = json_is_object(arguments) ? json_incref(arguments) : json_object();

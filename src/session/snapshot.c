@@ -124,25 +124,18 @@ static int save_entry(void *context, const struct walk_entry *from, sbr_error *e
     return 0;
 }
 
-/* A directory that cannot be read, or a mount: as it is. */
-static int pass_over(void *context, const struct walk_entry *entry, sbr_error *err)
-{
-    (void)context;
-    (void)entry;
-    (void)err;
-    return 0;
-}
-
 static int walk_top(struct visit *v, const char *top, walk_visit *visit, sbr_error *err)
 {
-    const struct walk walk = { .visit = visit,
-                               .fail = pass_over,
-                               .context = v,
-                               .stage = "session",
-                               .top = top,
-                               .flags = WALK_NO_MOUNTS,
-                               .max_depth = DEPTH_MAX,
-                               .max_path = PATH_SIZE };
+    const struct walk walk = {
+        .visit = visit,
+        .fail = walk_pass_over, /* A directory that cannot be read, or a mount: as it is. */
+        .context = v,
+        .stage = "session",
+        .top = top,
+        .flags = WALK_NO_MOUNTS,
+        .max_depth = DEPTH_MAX,
+        .max_path = PATH_SIZE
+    };
     struct session_top open;
     scoped_fd int fd = -1;
     int r;

@@ -98,26 +98,19 @@ static int visit_member(void *context, const struct walk_entry *entry, sbr_error
     return read_manifest(entry->dir_fd, entry->name, entry->path, search->found, err);
 }
 
-/* What cannot be opened, or lies too deep, is not a member. */
-static int pass_over(void *context, const struct walk_entry *entry, sbr_error *err)
-{
-    (void)context;
-    (void)entry;
-    (void)err;
-    return 0;
-}
-
 /* `at` is the index of the manifest that may have members. */
 static int read_members(int project_fd, const struct manifest *manifest, struct manifests *list,
                         size_t at, sbr_error *err)
 {
     struct member_search search = { .manifest = manifest, .found = list };
-    struct walk walk = { .visit = visit_member,
-                         .fail = pass_over,
-                         .context = &search,
-                         .stage = "dependencies",
-                         .max_depth = MEMBERS_DEPTH,
-                         .max_path = MEMBERS_PATH };
+    struct walk walk = {
+        .visit = visit_member,
+        .fail = walk_pass_over, /* What cannot be opened, or lies too deep, is not a member. */
+        .context = &search,
+        .stage = "dependencies",
+        .max_depth = MEMBERS_DEPTH,
+        .max_path = MEMBERS_PATH
+    };
 
     if (at == list->n || !manifest_has_members(manifest, list->files[at].data))
         return 0;

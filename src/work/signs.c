@@ -89,15 +89,6 @@ static int visit(void *context, const struct walk_entry *entry, sbr_error *err)
     return 0;
 }
 
-/* What cannot be opened, or lies too deep, has no sign. */
-static int pass_over(void *context, const struct walk_entry *entry, sbr_error *err)
-{
-    (void)context;
-    (void)entry;
-    (void)err;
-    return 0;
-}
-
 static bool file_counts(const struct search *s, const char *path)
 {
     unsigned int depth = 0;
@@ -124,12 +115,14 @@ bool signs_have(const struct signs *signs, enum signs_reach reach, const char *p
                 const char *text)
 {
     struct search s = { .reach = reach, .pattern = pattern, .text = text };
-    const struct walk walk = { .visit = visit,
-                               .fail = pass_over,
-                               .context = &s,
-                               .stage = "project",
-                               .max_depth = MOST_DEPTH,
-                               .max_path = MOST_PATH };
+    const struct walk walk = {
+        .visit = visit,
+        .fail = walk_pass_over, /* What cannot be opened, or lies too deep, has no sign. */
+        .context = &s,
+        .stage = "project",
+        .max_depth = MOST_DEPTH,
+        .max_path = MOST_PATH
+    };
     sbr_error none;
 
     if (files_have(&s, signs->req))
