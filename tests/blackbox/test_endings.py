@@ -30,7 +30,7 @@ ENDS = {
                f"the program needed more memory than 32m (how much is not known); --memory 64m {MORE}"),
     "disk": (["--disk", "1m"], "head -c 2000000 /dev/zero >/tmp/f",
              f"the program filled its space for files, 1m; --disk 2m {MORE}"),
-    "files": (["--inodes", "100"], "i=0; while mkdir /tmp/$i; do i=$((i+1)); done; exit 1",
+    "files": (["--inodes", "100"], "i=0; while true >/tmp/$i; do i=$((i+1)); done; exit 1",
               f"the program made more files than 100; --inodes 200 {MORE}"),
     "processes": (["--pids", "8"], "for i in 1 2 3 4 5 6 7 8 9; do sleep 1000 & done; exit 1",
                   f"the program was refused a process or thread beyond its 8; --pids 16 {MORE}"),
