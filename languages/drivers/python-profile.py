@@ -4,6 +4,7 @@ Words: the program, its arguments.  The samples become a file: a line is a stack
 microseconds: FRAME;FRAME;FRAME 1234.
 """
 import atexit
+import functools
 import os
 import signal
 import sys
@@ -27,6 +28,20 @@ class Sampler:
         signal.signal(signal.SIGPROF, self.take)
         signal.setitimer(signal.ITIMER_PROF, EVERY_S, EVERY_S)
         atexit.register(self.write)
+        for name in ("execv", "execve"):  # the other functions of `os` that exec call these
+            setattr(os, name, self.ends_before(getattr(os, name)))
+
+    def ends_before(self, replace):
+        """The timer would outlive an exec and its signal end the new program, which handles it no more."""
+        @functools.wraps(replace)
+        def written(*words, **named):
+            self.write()
+            try:
+                return replace(*words, **named)
+            finally:  # it failed, or it would not return
+                if os.getpid() == self.pid:
+                    signal.setitimer(signal.ITIMER_PROF, EVERY_S, EVERY_S)
+        return written
 
     def take(self, _, frame):
         """A signal may come late, after a long call into C: what counts is the time since the one before."""

@@ -21,7 +21,7 @@ my ($channel, $owner, $out, $err);
 my $state  = 'idle';
 my $number = 0;
 my ($waiting, $asked) = ('', '');
-my (%lexical, @queue);
+my (%lexical, %first, @queue);
 our ($text, $value, $failure);
 
 # Behind every cell.  Its variables have long names: they are seen by the cells.
@@ -39,6 +39,7 @@ sub start {
     open($err, '>&', \*STDERR);
     $owner = $$;
     $SIG{INT} = 'IGNORE';
+    %first = map { $_ => 1 } keys %main::;
     send_frame('ready', 0, '-', object(version => text(sprintf '%vd', $^V),
         can => '["check", "complete", "vars"]', pid => $$));
 }
@@ -237,11 +238,23 @@ sub checked {
     send_frame('answer', $number, $status, '{"indent": ""}');
 }
 
+# Variables of cells: lexical ones, and those of package main that cells have made.
+sub variables {
+    my %found = map { $_ => 1 } keys %lexical;
+    no strict 'refs';
+    for my $name (grep { /\A[A-Za-z]\w*\z/ && !$first{$_} } keys %main::) {
+        $found{"\$$name"} = 1 if defined ${"main::$name"};
+        $found{"\@$name"} = 1 if @{"main::$name"};
+        $found{"%$name"} = 1 if %{"main::$name"};
+    }
+    return sort keys %found;
+}
+
 sub complete {
     my ($n, $code, $cursor) = @_;
     my ($word) = substr($code, 0, $cursor) =~ /([\$\@%]?\w*)\z/;
     no strict 'refs';
-    my @names = $word =~ /\A[\$\@%]/ ? keys %lexical
+    my @names = $word =~ /\A[\$\@%]/ ? variables()
         : (qw(bless chomp defined delete die each exists foreach grep join keys length local map package
             print printf push ref require return reverse say scalar shift sort splice split sprintf
             substr undef unless unshift values wantarray while),
@@ -256,7 +269,7 @@ sub complete {
 sub look {
     my ($n) = @_;
     ($number, $asked, $state) = ($n, '', 'looking');
-    @queue = sort keys %lexical;
+    @queue = variables();
     return looked();
 }
 

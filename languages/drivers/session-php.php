@@ -12,6 +12,7 @@ final class SandboxRunInterrupt extends Error
 final class SandboxRunKernel
 {
     private const LARGEST = 16 << 20;
+    private const MOST_MATCHES = 500;
     private const SHORT = 80;
     private static $channel;
     private static int $owner = 0;
@@ -34,7 +35,7 @@ final class SandboxRunKernel
         ini_set('display_errors', 'stderr');
         ini_set('html_errors', '0');
         self::watch();
-        self::send('ready', 0, '-', ['version' => PHP_VERSION, 'can' => ['check', 'vars'], 'pid' => self::$owner]);
+        self::send('ready', 0, '-', ['version' => PHP_VERSION, 'can' => ['check', 'complete', 'vars'], 'pid' => self::$owner]);
     }
 
     /* PHP itself cannot set close-on-exec; without FFI the children of a cell have the channel as well. */
@@ -101,7 +102,7 @@ final class SandboxRunKernel
     public static function next(): ?string
     {
         while ($header = self::header()) {
-            [$word, $number, , $length] = $header;
+            [$word, $number, $argument, $length] = $header;
             $payload = self::read((int) $length);
             if ($payload === null)
                 return null;
@@ -112,6 +113,8 @@ final class SandboxRunKernel
             }
             if ($word === 'check')
                 self::send('answer', (int) $number, self::check($payload), ['indent' => '']);
+            elseif ($word === 'complete')
+                self::send('answer', (int) $number, 'ok', self::complete($payload, (int) $argument));
             elseif ($word === 'vars')
                 self::send('answer', (int) $number, 'ok', ['vars' => self::variables()]);
             else
@@ -153,6 +156,21 @@ final class SandboxRunKernel
             $open = '/unexpected end of file|Unclosed|unterminated/i';
             return preg_match($open, $error->getMessage()) ? 'incomplete' : 'invalid';
         }
+    }
+
+    /* Names that begin as the word before the cursor: of variables, or of functions, classes and constants. */
+    private static function complete(string $code, int $cursor): array
+    {
+        preg_match('/\$?\w*\z/', substr($code, 0, $cursor), $found);
+        $word = $found[0];
+        $names = str_starts_with($word, '$')
+            ? array_map(fn($name) => "\$$name", array_diff(array_keys($GLOBALS), self::$known))
+            : array_merge(...array_values(get_defined_functions()), ...[get_declared_classes()],
+                ...[array_keys(get_defined_constants())]);
+        $matches = array_filter($names, fn($name) => strlen($word) && str_starts_with($name, $word)
+            && !str_starts_with($name, 'SandboxRun'));
+        sort($matches);
+        return ['matches' => array_slice($matches, 0, self::MOST_MATCHES), 'start' => $cursor - strlen($word)];
     }
 
     private static function variables(): array

@@ -155,6 +155,7 @@ static int talk(struct options *o, int (*open)(struct repl *, sbr_error *))
     int status;
 
     display_init(&r.display, o);
+    r.display.allow = ":allow";
     status = open(&r, &err);
     r.own = r.language;
     if (status == 0)

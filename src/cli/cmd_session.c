@@ -149,6 +149,7 @@ static int exec_in(sbr_session *s, const struct options *o, sbr_error *err)
     scoped_free char *code = NULL;
     struct session_cell cell = { .language = o->lang };
     struct display display;
+    char allow[80];
     int r;
 
     if (read_cell(o, &code, &cell.len, err) < 0 || read_width(o, &cell.width, err) < 0)
@@ -157,6 +158,8 @@ static int exec_in(sbr_session *s, const struct options *o, sbr_error *err)
     if (o->request->limits.given & 1u << SBR_WALL_MS)
         cell.timeout_ms = o->request->limits.value[SBR_WALL_MS];
     display_init(&display, o);
+    snprintf(allow, sizeof(allow), "sandbox-run session allow %.50s", o->positional[1]);
+    display.allow = allow;
     r = session_show_cell(s, &cell, &display, err);
     display_done(&display);
     return r;

@@ -338,6 +338,7 @@ void display_result(struct display *d, const json_t *result)
     show_diagnosis(d, json_object_get(result, "diagnosis"));
     if (why && why[0] && outcome && strcmp(outcome, "exited") != 0 && !d->o->quiet)
         fprintf(stderr, "sandbox-run: %s\n", why);
+    display_denials(d, result, display_status(result) != 0);
 }
 
 int display_status(const json_t *result)

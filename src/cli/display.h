@@ -10,6 +10,7 @@
 struct display {
     const struct options *o;
     const char *language; /* for colours; NULL: none */
+    const char *allow;    /* what gives this session a host: words before it; NULL: nothing does */
     bool terminal;        /* a person sees the output */
     struct terminal_filter filters[2];
     char folder[64]; /* of pictures and long output; empty: none yet */
@@ -28,6 +29,9 @@ void display_done(struct display *d);
 void display_event(void *context, const char *line, size_t len);
 /* The end of a cell: its values, and why it ended. */
 void display_result(struct display *d, const json_t *result);
+/* What the cell was refused, where a run says it: to a person, and after a failure.  Part of
+ * display_result. */
+void display_denials(const struct display *d, const json_t *result, bool failed);
 /* What the values of the session's next cell shall fit into: the person's terminal. */
 void display_fit(const struct display *d, sbr_session *s);
 /* Text of the program: on a terminal without control strings. */

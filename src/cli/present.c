@@ -19,7 +19,6 @@
 #define RED "\x1b[31m"
 #define YELLOW "\x1b[33m"
 #define PLAIN "\x1b[0m"
-#define DENIALS_SHOWN 10
 
 bool present_uses_color(int fd, const struct options *o)
 {
@@ -275,19 +274,19 @@ static const char *rule_for_people(const char *rule)
 }
 
 /* denials_add has removed control characters from the texts. */
-static void print_denial(const struct denial *d, const struct options *o)
+void present_denial(const struct denial *d, const char *allows, const struct options *o)
 {
-    fprintf(stderr, "%ssandbox-run: %s:%s %s%s", paint(o, YELLOW),
-            d->source == DENIAL_BY_HOST ? "failed" : "refused", paint(o, PLAIN),
-            refused_words[d->kind], d->target);
+    /* The word of the rule counts, because a cell's denials come as JSON, which has no source. */
+    bool by_host = !strncmp(d->rule, DENIAL_HOST_RULE, strlen(DENIAL_HOST_RULE));
+
+    fprintf(stderr, "%ssandbox-run: %s:%s %s%s", paint(o, YELLOW), by_host ? "failed" : "refused",
+            paint(o, PLAIN), refused_words[d->kind], d->target);
     if (d->count > 1)
         fprintf(stderr, TIMES "%llu", (unsigned long long)d->count);
     fprintf(stderr, " (%s)", rule_for_people(d->rule));
     if (d->remedy[0])
         fprintf(stderr, "; %s%s%s%s", paint(o, "\x1b[36m"), d->remedy, paint(o, PLAIN),
-                d->remedy[0] != '-'            ? ""
-                : d->source == DENIAL_BY_LIMIT ? " would allow more"
-                                               : " would allow it");
+                d->remedy[0] != '-' ? "" : allows);
     fputc('\n', stderr);
 }
 
@@ -301,8 +300,11 @@ static void print_denials(const sbr_result *result, const struct options *o)
     for (size_t i = 0; i < denials->n; i++) {
         if (ending_covers(result, &denials->items[i]))
             continue;
-        if (shown++ < DENIALS_SHOWN)
-            print_denial(&denials->items[i], o);
+        if (shown++ < PRESENT_DENIALS)
+            present_denial(&denials->items[i],
+                           denials->items[i].source == DENIAL_BY_LIMIT ? " would allow more"
+                                                                       : " would allow it",
+                           o);
         else
             more++;
     }

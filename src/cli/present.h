@@ -11,6 +11,8 @@ struct jsonw;
 
 #define PRESENT_ID 12 /* characters of the id of changes: enough to be unique */
 
+#define PRESENT_DENIALS 10 /* lines for what one run was refused */
+
 /* True when the stream is a terminal that wants colours. */
 bool present_uses_color(int fd, const struct options *o);
 
@@ -24,6 +26,8 @@ enum present_detail {
 void present_result(const sbr_result *result, const struct options *o, enum present_detail detail);
 /* True when present_result prints anything. */
 bool present_has_words(const sbr_result *result, enum present_detail detail);
+/* One line: what was refused and why; `allows` follows a remedy that is an option. */
+void present_denial(const struct denial *d, const char *allows, const struct options *o);
 /* The sentence that says why the run ended; part of present_result. */
 void present_explanation(const sbr_result *result, const struct options *o);
 /* Output that was lost because its reader did not read, and where all of it is kept. */

@@ -156,7 +156,7 @@ static void report_absent(struct dns *dns, const struct resolution *resolution)
 
     if (!decide_name(dns->network, resolution->name).by)
         return;
-    snprintf(why.rule, sizeof(why.rule), "allowed, but this host's resolver %s",
+    snprintf(why.rule, sizeof(why.rule), DENIAL_HOST_RULE " this host's resolver %s",
              resolution->exists ? "failed" : "knows no such name");
     snprintf(why.remedy, sizeof(why.remedy),
              resolution->exists ? "see whether this host itself can look it up"

@@ -107,11 +107,17 @@ void mcp_show_changes(struct mcp_call *call)
     buf_done(&text);
 }
 
+static int may_apply(const struct mcp_call *call, const char *id, sbr_error *err)
+{
+    const struct mcp_host *host = call->peer->server->settings.host;
+
+    return host ? host->may_apply(host->context, id, err) : 0;
+}
+
 static void apply_now(struct mcp_call *call, const char *id)
 {
     json_t *paths = json_object_get(call->arguments, "paths"), *path;
     const char **list = calloc(json_array_size(paths) + 1, sizeof(*list));
-    const struct mcp_host *host = call->peer->server->settings.host;
     scoped_free char *report = NULL;
     sbr_error err = { 0 };
     size_t i;
@@ -121,7 +127,7 @@ static void apply_now(struct mcp_call *call, const char *id)
             list[i] = json_string_value(path);
     if (!list)
         (void)err_set_oom(&err, "mcp");
-    else if (!host || host->may_apply(host->context, id, &err) == 0)
+    else if (may_apply(call, id, &err) == 0) /* again: the answer took its time */
         (void)sbr_changes_apply(id, paths ? list : NULL, NULL, &report, &err);
     free(list);
     if (err.code < 0) {
@@ -142,7 +148,8 @@ static bool is_agreed(struct mcp_call *call, const char *id)
     bool agreed = false;
 
     buf_init(&question, DIFF_MAX);
-    if (describe(id, summary, NULL, &question, &err) < 0)
+    /* A person is not asked about what would be refused after the answer. */
+    if (may_apply(call, id, &err) < 0 || describe(id, summary, NULL, &question, &err) < 0)
         mcp_call_fail_by(call, &err);
     else
         agreed = mcp_ask_person(call, question.data);

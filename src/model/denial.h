@@ -38,6 +38,9 @@ struct denial {
 
 #define DENIALS_MAX 64
 
+/* How the rule of a DENIAL_BY_HOST begins. */
+#define DENIAL_HOST_RULE "allowed, but"
+
 /* The target of a lookup whose name is unknown. */
 #define DENIAL_SOME_NAME "a name"
 

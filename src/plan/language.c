@@ -94,8 +94,8 @@ int language_resolve(const char *name, const struct language **ret, sbr_error *e
     }
     near = text_nearest(name, names, n);
     return err_set(err, SBR_E_NOT_FOUND, "language",
-                   "there is no language '%.60s'%s%s%s; `sandbox-run languages` lists them", name,
-                   near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+                   "there is no language '%.60s'; %s%s%s`sandbox-run languages` lists them", name,
+                   near ? "did you mean '" : "", near ? near : "", near ? "'? " : "");
 }
 
 const struct language *language_for_extension(const char *file_name)

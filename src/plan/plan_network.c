@@ -72,6 +72,19 @@ static void add_port(struct plan *plan, uint16_t port)
         plan->ports[plan->n_ports++] = port;
 }
 
+/* Every connection that leaves arrives at a listener at EGRESS_PORT; a second one there, which
+ * leads to the host's loopback, would take some of them. */
+static int check_own_port(const uint16_t *forwards, size_t n, sbr_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (forwards[i] == EGRESS_PORT)
+            return err_set(err, SBR_E_INVALID, "network",
+                           "port %d of localhost cannot be opened, because the sandbox's own way "
+                           "out listens there; let the server listen at another port",
+                           EGRESS_PORT);
+    return 0;
+}
+
 static int list_ports(struct plan *plan, sbr_error *err)
 {
     bool any = plan->network == NETWORK_FULL;
@@ -92,6 +105,8 @@ static int list_ports(struct plan *plan, sbr_error *err)
             "at most %d ports of the host's loopback can be opened; leave some of the rules for "
             "localhost out",
             PLAN_MAX_FORWARDS);
+    if (check_own_port(forwards, n, err) < 0)
+        return err->code;
     memcpy(plan->forward_ports, forwards, n * sizeof(*forwards));
     plan->n_forward_ports = n;
     return 0;

@@ -61,8 +61,8 @@ int policy_resolve(const char *name, const struct policy **ret, sbr_error *err)
                                  policy_at(i)->name);
     return err_set(
         err, SBR_E_NOT_FOUND, "policy",
-        "there is no policy '%.60s'%s%s%s; choose one of: %s, or name a file: ./%.60s.yaml", name,
-        near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "", names, name);
+        "there is no policy '%.60s'; %s%s%schoose one of: %s, or name a file: ./%.60s.yaml", name,
+        near ? "did you mean '" : "", near ? near : "", near ? "'? or " : "", names, name);
 }
 
 const struct policy *policy_of(const struct policy_filter *filter)

@@ -306,12 +306,15 @@ void cell_done(struct kernel *k, const struct frame *frame)
     struct cell_end end = { .verdict = SBR_EXITED, .exit_code = 1, .session = "kept" };
     struct session *s = k->session;
     bool exits = !strcmp(frame->arg, "exit");
+    char anew[96];
 
     if (!s->cell || s->cell->kernel != k || frame->number != s->cell->number)
         return; /* a cell that was given up */
     runner_drain(s->job);
     if (!s->cell)
         return; /* its last output ended it */
+    snprintf(anew, sizeof(anew),
+             "the cell ended the kernel; `sandbox-run session restart %s` begins anew", s->dir.id);
     if (exits)
         end = (struct cell_end){ .verdict = SBR_EXITED,
                                  .exit_code = exit_code_of(frame),
@@ -319,8 +322,7 @@ void cell_done(struct kernel *k, const struct frame *frame)
                                  .explanation =
                                      k->index ? "the cell ended its kernel; the next one in that "
                                                 "language begins anew"
-                                              : "the cell ended the kernel; `session restart` "
-                                                "begins anew" };
+                                              : anew };
     else if (s->cell->stop != CELL_ON)
         end = (struct cell_end){ .verdict = stop_verdicts[s->cell->stop],
                                  .exit_code = -1,

@@ -77,8 +77,8 @@ static int lay_in(struct package *p, sbr_error *err)
     if (copy_layer(s, layer, err) < 0)
         return err_set(err, SBR_E_UNSUPPORTED, "session",
                        "'%.100s' is installed but cannot be laid into the living session (%.200s); "
-                       "`session restart` has it",
-                       p->name, err->message);
+                       "`sandbox-run session restart %s` has it",
+                       p->name, err->message, s->dir.id);
     kernel_send(&s->kernels[0], "path", 0, "-", "/tmp/" PLACE, sizeof("/tmp/" PLACE) - 1);
     return 0;
 }
@@ -91,9 +91,10 @@ static int name_failure(const struct package *p, const sbr_result *result, sbr_e
     if (result->diagnosis && result->diagnosis->message)
         said = result->diagnosis->message;
     return err_set(err, SBR_E_UNSUPPORTED, "session",
-                   "'%.100s' cannot be installed: %.200s; `sandbox-run run --dep %.100s` shows all "
-                   "that the installer says",
-                   p->name, said[0] ? said : "the installer failed", p->name);
+                   "'%.100s' cannot be installed: %.200s; `sandbox-run --lang %.40s --dep '%.100s' "
+                   "--code ''` shows all that the installer says",
+                   p->name, said[0] ? said : "the installer failed", p->session->request.language,
+                   p->name);
 }
 
 static void installer_ready(void *context, uint32_t events)
@@ -147,10 +148,11 @@ void session_grant_package(struct session *s, struct connection *c, const char *
     if (!s->language->install.run.n)
         err_set(&err, SBR_E_UNSUPPORTED, "session", "%s takes no packages", s->language->name);
     else if (!kernel_can(&s->kernels[0], "path"))
-        err_set(&err, SBR_E_UNSUPPORTED, "session",
-                "a living session of %s cannot be given a package; make one with `session create "
-                "--lang %s --dep %.100s`",
-                s->language->name, s->language->name, name);
+        err_set(
+            &err, SBR_E_UNSUPPORTED, "session",
+            "a living session of %s cannot be given a package; make one with `sandbox-run session "
+            "create --lang %s --dep '%.100s'`",
+            s->language->name, s->language->name, name);
     else if (s->package)
         err_set(&err, SBR_E_BUSY, "session", "a package is being installed; ask again");
     else if (!(p = calloc(1, sizeof(*p))))

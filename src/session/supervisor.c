@@ -91,10 +91,11 @@ static void name_end(struct session *s, const sbr_result *result, const sbr_erro
         snprintf(s->reason, sizeof(s->reason), "%.230s", result->explanation);
     else if (result->verdict == SBR_EXITED)
         snprintf(s->reason, sizeof(s->reason),
-                 s->cell ? "the cell ended the kernel with exit code %d; `session restart` begins "
-                           "anew"
-                         : "the kernel ended with exit code %d",
-                 result->exit_code);
+                 s->cell
+                     ? "the cell ended the kernel with exit code %d; `sandbox-run session restart "
+                       "%s` begins anew"
+                     : "the kernel ended with exit code %d",
+                 result->exit_code, s->dir.id);
     else
         snprintf(s->reason, sizeof(s->reason), "the kernel ended: %s",
                  result_verdict_name(result->verdict));

@@ -371,7 +371,11 @@ def test_php_keeps_names_and_shows_values(tmp_path):
         assert [(f["file"], f["line"]) for f in done.details["frames"]] == [("cell-3", 2), ("cell-3", 2), ("cell-4", 2)]
         assert php.ask("check", "function g() {")[0] == "incomplete" and php.ask("check", "}")[0] == "invalid"
         assert php.ask("vars")[1]["vars"] == [{"name": "x", "type": "int", "size": 1, "value": "5"}]
-        assert php.run("$y = ;").details["frames"][0] == {"file": "cell-5", "line": 1, "function": ""}
+        php.run("$number = 2; function numbers() { return 1; }")
+        assert php.ask("complete", "é; $num", 8) == ("ok", {"matches": ["$number"], "start": 4})
+        assert php.ask("complete", "numb", 4)[1]["matches"] == ["number_format", "numbers"]
+        assert php.ask("complete", "", 0)[1]["matches"] == [] and php.ask("complete", "Sandbox", 7)[1]["matches"] == []
+        assert php.run("$y = ;").details["frames"][0] == {"file": "cell-6", "line": 1, "function": ""}
         php.begin("echo 'begun'; while (true);")
         php.wait_for("begun")
         assert php.stop().status == "interrupted"

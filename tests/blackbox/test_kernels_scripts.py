@@ -59,6 +59,10 @@ def test_perl_can_be_asked_and_is_interrupted(perl):
         assert perl.ask("check", code)[0] == status, code
     assert perl.ask("complete", "é; $num", 8) == ("ok", {"matches": ["$number"], "start": 4})
     assert [(v["name"], v["value"]) for v in perl.ask("vars")[1]["vars"]] == [("$number", "5"), ("@list", "[1]")]
+    perl.run("$number_of_main = 6; @others = (2); our %ours = (a => 1); sub no_variable { 1 }; $undefined")
+    assert perl.ask("complete", "$num", 4)[1]["matches"] == ["$number", "$number_of_main"]
+    assert [(v["name"], v["value"]) for v in perl.ask("vars")[1]["vars"]] == [
+        ("$number", "5"), ("$number_of_main", "6"), ("%ours", "{'a' => 1}"), ("@list", "[1]"), ("@others", "[2]")]
     perl.interrupt()  # nothing runs
     for code in ("while (1) { }", "sleep 1000;", "system 'sleep 1000';"):
         loops(perl, f"$| = 1; print \"begun\\n\"; {code}")

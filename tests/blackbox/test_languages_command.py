@@ -168,7 +168,7 @@ def test_a_version_that_is_not_there_is_answered_with_those_that_are(languages):
 
 
 @pytest.mark.parametrize("words, status, part", [
-    (["pyton"], 127, "did you mean 'python'?"),
+    (["pyton"], 127, "there is no language 'pyton'; did you mean 'python'? `sandbox-run languages` lists them"),
     (["klingon"], 127, "there is no language 'klingon'"),
     (["python", "bash"], 125, "one language"),
     (["--fesh"], 125, "did you mean --fresh?"),

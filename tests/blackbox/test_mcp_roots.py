@@ -128,14 +128,16 @@ def test_changes_are_of_the_tenant_and_applied_where_it_may_write(http, agent):
     assert set(made.values()) <= {row["id"] for row in
                                   http.ask("GET", "/v1/changes", token=agent.token).json()["changes"]}
     assert "made.txt" in agent.data("show_changes", changes_id=made["data"])["diff"]
-    for name, expected in (("data", "denied: these changes are of a tree"), ("out", None)):
-        apply = tool_call("apply_changes", {"changes_id": made[name]})
-        asked = agent.modern("tools/call", apply, agent.meta).json()["result"]
-        yes = {"apply": {"action": "accept", "content": {"apply": True}}}
-        done = agent.modern("tools/call", {**apply, "requestState": asked["requestState"], "inputResponses": yes},
-                            agent.meta).json()["result"]
-        assert done["isError"] == (expected is not None) and done["content"][0]["text"].startswith(expected or "")
-        assert (http.top / name / "made.txt").exists() == (expected is None)
+    refused = agent.modern("tools/call", tool_call("apply_changes", {"changes_id": made["data"]}), agent.meta).json()["result"]
+    assert refused["resultType"] == "complete" and refused["isError"], "the person is asked about what cannot be"
+    assert refused["content"][0]["text"].startswith("denied: these changes are of a tree")
+    assert not (http.top / "data/made.txt").exists()
+    apply = tool_call("apply_changes", {"changes_id": made["out"]})
+    asked = agent.modern("tools/call", apply, agent.meta).json()["result"]
+    yes = {"apply": {"action": "accept", "content": {"apply": True}}}
+    done = agent.modern("tools/call", {**apply, "requestState": asked["requestState"], "inputResponses": yes},
+                        agent.meta).json()["result"]
+    assert not done["isError"] and (http.top / "out/made.txt").exists()
     (http.top / "out/made.txt").unlink()
 
 

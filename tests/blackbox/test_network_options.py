@@ -116,6 +116,13 @@ def test_hosts_can_be_reached_beside_a_loopback_of_the_programs_own():
     assert json.loads(done.stdout)["network"] == expected
 
 
+def test_the_port_of_the_way_out_itself_is_not_led_to_localhost():
+    for host in ("localhost:1", "127.0.0.1:1"):
+        done = sandbox_run("plan", "--allow-host", host, "--lang", "python", "--code", "1")
+        assert done.returncode == 125 and b"port 1 of localhost cannot be opened" in done.stderr, (host, done.stderr)
+    assert sandbox_run("plan", "--allow-host", "192.0.2.1:1", "--lang", "python", "--code", "1").returncode == 0
+
+
 def test_names_can_be_looked_up_without_a_host_to_reach():
     """Alone, or beside the program's own loopback: the mode `allow` without a rule opens no connection."""
     expected = {"mode": "allow", "allow_hosts": [], "allow_dns": True}

@@ -4,6 +4,7 @@ import hashlib
 import io
 import os
 import random
+import resource
 import select
 import socket
 import subprocess
@@ -249,6 +250,17 @@ def test_a_flood_ends_in_output_limit_and_keeps_its_beginning(caller):
 def test_a_flood_on_stderr_is_one_too(caller):
     result = shell("yes >&2", "--max-output", "10k", caller=caller)
     assert (result["outcome"], raw(result, "stderr")) == ("output_limit", b"y\n" * (5 << 10))
+
+
+def test_a_flood_without_a_limit_is_bounded_by_time_and_kept_in_part(any_caller):
+    """`exec --json -- yes`: the time limit ends it, our memory does not grow with it, and the result says both."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    result = result_of("exec", "--timeout", "2s", "--", "yes", caller=any_caller)
+    assert (result["outcome"], result["_status"]) == ("timeout", 124)
+    assert "--timeout 4s would allow more" in result["explanation"]
+    assert result["stdout"] == result["stdout_tail"] == "y\n" * (KEPT // 4) and result["stdout_truncated"]
+    assert result["stdout_bytes"] == KEPT + result["stdout_omitted_bytes"] > 4 * KEPT
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss <= max(before, 200 << 10)  # KiB
 
 
 KILLS = {

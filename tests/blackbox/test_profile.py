@@ -84,6 +84,28 @@ def test_functions_are_found_with_their_places(root, folder, extension):
     assert any(re.search(r"main \(.*;\S*hot(\(double\))? \(", line) for line in stacks.read_text().splitlines())
 
 
+
+EXEC = """
+import os, time
+def hot():
+    while time.process_time() < 0.2:
+        pass
+hot()
+try:
+    os.execvp("/nowhere/at/all", ["all"])
+except FileNotFoundError:
+    os.execlp("sh", "sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; echo counted")
+"""
+
+
+def test_a_program_that_another_takes_the_place_of_is_not_ended_by_our_timer(root, folder):
+    (folder / "exec.py").write_text(EXEC)
+    done = sandbox_run("profile", "--json", "--repeat", "1", "--warm-up", "0", "--functions", str(folder / "exec.py"), caller=root)
+    found = json.loads(done.stdout)
+    assert (found["runs"], found["succeeded"]) == (1, 1), found
+    assert any(re.match(r"hot \(.*exec\.py:3\)", one["function"]) and one["total_ms"] > 50 for one in found["functions"])
+
+
 FORGED = r"""
 import atexit, os, pathlib
 place = pathlib.Path("/work/.sandbox-run-profile")

@@ -6,7 +6,7 @@ import stat
 import pytest
 
 import support
-from screen import shown
+from screen import screen_of, shown
 from support import sandbox_run
 
 CTRL_C, CTRL_D = "\x03", "\x04"
@@ -140,3 +140,42 @@ def test_the_kernel_completes_and_pasted_lines_are_one_cell(own, root):
         assert "\none 1\n" in screen.text
         screen.type(CTRL_D)
         assert screen.end() == 0
+
+
+@pytest.mark.skipif(not support.have("strace"), reason="needs strace")
+def test_the_terminal_echoes_nothing_once_a_prompt_is_shown(own, root, folder):
+    """A key that comes between a prompt and the editor's mode would be shown twice: by the terminal and by the editor."""
+    trace = ["strace", "-f", "-e", "trace=ioctl,write", "-e", "signal=none", "-o", str(folder / "trace")]
+    env = {**support.surroundings(root, own), "TERM": "xterm-256color"}
+    with screen_of(*trace, *support.command("repl", "python", caller=root), env=env) as screen:
+        prompt = Prompt(screen)
+        prompt.type("6 * 7\r")
+        screen.type(CTRL_D)
+        screen.end()
+    mode, prompts = None, []
+    for line in (folder / "trace").read_text().splitlines():
+        if "TCSETS" in line:
+            mode = line
+        elif 'write(1, "python> "' in line:
+            prompts.append("ICANON" not in mode and "|ECHO|" not in mode)
+    assert prompts == [True, True]
+
+
+def test_history_is_of_the_language_and_stays(own, root, folder):
+    for language, first in (("bash", "echo one"), ("lua", "print('two')")):
+        if support.have({"lua": "lua5.4"}.get(language, language)):
+            with shown("repl", language, caller=root, env=own) as screen:
+                screen.wait(f"{language}>")
+                screen.type(first + "\r")
+                screen.wait(lambda: screen.text.count(f"{language}>") == 2)
+                screen.type(CTRL_D)
+                assert screen.end() == 0
+    assert "two" not in (folder / "state/history/bash").read_text()
+    with shown("repl", "bash", caller=root, env=own) as screen:
+        screen.wait("bash>")
+        screen.type(UP)
+        screen.wait("bash> echo one")
+        screen.type("\r")
+        screen.wait("\none\n")
+        screen.type(CTRL_D)
+        screen.end()

@@ -1,4 +1,6 @@
 """Each cell of every kernel reports what it was refused, and nothing else: not what other kernels were."""
+import re
+
 import pytest
 
 from sessions import Session
@@ -91,5 +93,25 @@ def test_a_way_out_reports_to_the_cell_that_went_there(folder):
             assert [(one["target"], one["remedy"], one["count"]) for one in done["denials"]] \
                 == [("192.0.2.9:80", "--allow-host 192.0.2.9:80", 1)], (lang, done)
         assert session.cell("1")["denials"] == []
+    finally:
+        session.close()
+
+
+def test_refusals_are_told_as_text_and_their_remedy_works(folder):
+    session = Session(folder / "state", "--network", "allow", "--allow-host", "192.0.2.1:9")
+    try:
+        connect = "import socket\nsocket.create_connection(('192.0.2.9', 80), 2).recv(1)\n"
+        failed = session.run("exec", session.id, "--code", connect)
+        said = [line for line in failed.stderr.decode().splitlines() if line.startswith("sandbox-run: ")]
+        assert failed.returncode == 1 and len(said) == 1, failed.stderr
+        remedy = re.fullmatch(r"sandbox-run: refused: connect to 192\.0\.2\.9:80 \(.*\); "
+                              r"`sandbox-run session (allow \S+ \S+)` allows it", said[0])
+        assert remedy and remedy[1] == f"allow {session.id} 192.0.2.9:80", said
+        assert b"sandbox-run: " not in session.run("exec", session.id, "--quiet", "--code", connect).stderr
+        assert session.run(*remedy[1].split()).returncode == 0
+        assert b"refused: connect" not in session.run("exec", session.id, "--code", connect).stderr
+        failed = session.run("exec", session.id, "--lang", "bash", "--code", "echo > /etc/mine")
+        assert failed.stderr.endswith(b"write below /work or /tmp\n")
+        assert session.run("exec", session.id, "--lang", "bash", "--code", "echo > /etc/mine; true").stderr.count(b"\n") == 1
     finally:
         session.close()

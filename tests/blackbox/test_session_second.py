@@ -2,6 +2,8 @@
 import io
 import json
 import os
+import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -15,6 +17,7 @@ import sessions
 import support
 from registries import serving, tar_of
 from sessions import Session
+from support import sandbox_run
 from waiting import wait_until
 
 
@@ -190,6 +193,8 @@ def test_a_living_session_gets_a_package(folder):
             assert session.value("import given\nx, given.answer, given.__file__[:5]") == "(1, 42, '/tmp/')"
             missing = session.run("dep", session.id, "nothing-of-that-name")
             assert missing.returncode == 125 and b"'nothing-of-that-name' cannot be installed" in missing.stderr
+            remedy = shlex.split(re.search(r"`sandbox-run (.*)` shows all that the installer says", missing.stderr.decode())[1])
+            assert b"No matching distribution found for nothing-of-that-name" in sandbox_run(*remedy, env=session.env).stderr
             session.json("restart", session.id)
             assert session.value("import given\ngiven.__file__") == "'/deps/given.py'"
         finally:
