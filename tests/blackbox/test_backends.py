@@ -1,15 +1,18 @@
 """A backend's container around the sandbox: the same results, the runtime's own failures, nothing left."""
+import fcntl
 import json
 import os
 import pathlib
 import re
 import signal
 import socket
+import threading
 import time
 
 import pytest
 
 import support
+from fake_engine import FakeEngine
 from support import result_of, sandbox_run
 from waiting import SOON, read_line, started, wait_until
 
@@ -207,3 +210,48 @@ def test_a_start_that_hangs_is_cancelled_at_once(folder, kind, how):
         assert not pathlib.Path(f"/proc/{(folder / 'runtime').read_text().strip()}").exists()
     else:
         peer.close()
+
+
+def ok(text=""):
+    return f"HTTP/1.0 200 OK\r\n\r\n{text}".encode()
+
+
+def test_a_container_that_is_made_after_the_cancel_is_removed_by_the_next_run(folder):
+    """The engine makes it after our DELETE; one of a run that lives, and one that is not ours, stay."""
+    places = folder / "containers"
+    env = {"SANDBOX_RUN_CONTAINERS": str(places)}
+    asked, go_on, made = threading.Event(), threading.Event(), []
+    living, strange = "a" * 32, "not-of-ours"
+
+    def answer(method, path, data):
+        if "/containers/create" in path:
+            asked.set()
+            assert go_on.wait(SOON)
+            made.append((path.rpartition("=")[2], json.loads(data.partition(b"\r\n\r\n")[2])["Labels"]))
+            return b"HTTP/1.0 500 Late\r\n\r\n{}"
+        if "/containers/json" in path:
+            names = [*[name for name, _ in made], f"sandbox-run-{living}", f"sandbox-run-{strange}"] if made else []
+            return ok(json.dumps([{"Id": "1", "Names": [f"/{name}"]} for name in names]))
+        return b"HTTP/1.0 404 None\r\n\r\n{}" if method == "DELETE" else ok("{}")
+
+    with FakeEngine(folder / "engine", answer) as engine:
+        with started("exec", "--backend", f"docker:{engine.path}", "--", "true", env=env) as process:
+            assert asked.wait(SOON)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(SOON) == 128 + signal.SIGTERM
+        assert len(engine.asked("DELETE", "/containers/sandbox-run-")) == 1 and not made
+        go_on.set()
+        assert wait_until(lambda: made)
+        (late, labels), = made
+        (places / living).mkdir()
+        held = os.open(places / living, os.O_RDONLY)
+        fcntl.flock(held, fcntl.LOCK_EX)
+        engine.seen.clear()
+        done = sandbox_run("exec", "--backend", f"docker:{engine.path}", "--", "true", env=env)
+        os.close(held)
+        assert done.returncode == 125 and b"could not make the container" in done.stderr, done.stderr
+        removed = engine.asked("DELETE", "/containers/")
+    assert removed[0] == f"/containers/{late}?force=1" and len(removed) == 2, removed  # the second is the run's own
+    place, = labels.values()
+    assert list(labels) == ["sandbox-run.place"] and place in engine.asked("GET", "/containers/json")[0]
+    assert not any(living in path or strange in path for path in removed)
