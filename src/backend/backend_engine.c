@@ -381,6 +381,7 @@ static int engine_start(const struct engine_kind *kind, const char *path, struct
     *c = (struct container){ .kind = kind, .words = -1 };
     c->guest.dir_fd = c->guest.listener = c->guest.parent.fd = -1;
     c->guest.wait = means->wait;
+    c->guest.maker = kind->name;
     snprintf(c->socket, sizeof(c->socket), "%s", *path ? path : kind->socket);
     return sandbox_start_on(box, plan, means, &engine_host, c, err);
 }
