@@ -103,7 +103,7 @@ class Layout:
         (self.folder / "blobs" / "sha256" / digest).write_bytes(data)
         return {"digest": "sha256:" + digest, "size": len(data)}
 
-    def add(self, layers, tag="latest", pack=packed, architecture=ARCHITECTURE, diff_ids=None, **config):
+    def add(self, layers, tag="latest", pack=packed, architecture=ARCHITECTURE, diff_ids=None, sizes=None, **config):
         """An image of layers, each the bytes of an archive."""
         sums = diff_ids or ["sha256:" + hashlib.sha256(layer).hexdigest() for layer in layers]
         made = self.blob(json.dumps({"architecture": architecture, "os": "linux", "config": config,
@@ -112,9 +112,13 @@ class Layout:
                     "config": {"mediaType": "application/vnd.oci.image.config.v1+json", **made},
                     "layers": [{"mediaType": "application/vnd.oci.image.layer.v1.tar+gzip", **self.blob(pack(layer))}
                                for layer in layers]}
-        entry = {"mediaType": manifest["mediaType"], **self.blob(json.dumps(manifest).encode()),
-                 "annotations": {"org.opencontainers.image.ref.name": tag}}
-        self.manifests.append(entry)
+        for layer, size in zip(manifest["layers"], sizes or ()):
+            layer["size"] = size
+        return self.name({"mediaType": manifest["mediaType"], **self.blob(json.dumps(manifest).encode())}, tag)
+
+    def name(self, manifest, tag):
+        """An image by its manifest, or by an index of manifests."""
+        self.manifests.append({**manifest, "annotations": {"org.opencontainers.image.ref.name": tag}})
         (self.folder / "index.json").write_text(json.dumps({"schemaVersion": 2, "manifests": self.manifests}))
         return f"oci:{self.folder}:{tag}"
 

@@ -154,8 +154,10 @@ go_program() { # SHOW LAST VARIABLES-IN-MAIN
 go_excuses() {
     local found=1 line
     while IFS= read -r line; do
-        if [[ $line =~ (\"[^\"]+\")\ imported\ (as\ [^ ]+\ )?and\ not\ used && ! ${unused[${BASH_REMATCH[1]}]-} ]]; then
-            unused[${BASH_REMATCH[1]}]=1 found=0
+        # The second form is that of Go 1.19 and before.
+        if [[ $line =~ (\"[^\"]+\")\ imported\ (as\ [^ ]+\ )?and\ not\ used || $line =~ imported\ and\ not\ used:\ (\"[^\"]+\") ]]; then
+            [[ ${unused[${BASH_REMATCH[1]}]-} ]] || found=0
+            unused[${BASH_REMATCH[1]}]=1
         elif [[ $line =~ ^[^:]*cell-([0-9]+):[0-9:]+\ declared\ and\ not\ used:\ ([A-Za-z_0-9]+) ||
             $line =~ ^[^:]*cell-([0-9]+):[0-9:]+\ ([A-Za-z_0-9]+)\ declared\ (and|but)\ not\ used ]]; then
             if [[ " ${unread[${BASH_REMATCH[1]}]-} " != *" ${BASH_REMATCH[2]} "* ]]; then

@@ -6,8 +6,11 @@
 #include "backend/backend_oci.h"
 #include "base/log.h"
 
-/* Two walls are stronger than one. */
-const char *const backend_order[] = { "oci:crun", "oci:runc", "podman", "docker", "native", NULL };
+/* Two walls are stronger than one.  runsc is not among them: no machine of ours has it. */
+static const char *const order[] = { "oci:crun", "oci:runc", "podman", "docker", "native", NULL };
+
+const char *const backend_known[] = { "oci:crun", "oci:runc", "oci:runsc", "podman",
+                                      "docker",   "native",   NULL };
 
 typedef int start_fn(const char *detail, struct sandbox *box, const struct plan *plan,
                      const struct sandbox_means *means, sbr_error *err);
@@ -54,7 +57,7 @@ static int start_kind(const char *name, struct sandbox *box, struct plan *plan,
 static int start_first(struct sandbox *box, struct plan *plan, const struct sandbox_means *means,
                        sbr_error *err)
 {
-    for (const char *const *name = backend_order; *name; name++) {
+    for (const char *const *name = order; *name; name++) {
         if (start_kind(*name, box, plan, means, err) == 0)
             return 0;
         if (strcmp(err->stage, "backend") != 0)

@@ -11,11 +11,11 @@
 
 /* Starts a sandbox as sandbox_start() does, in a container of the backend of this name (as
  * request_set_backend() takes it).  "native" and NULL are sandbox_start() itself; "auto" is the
- * first of backend_order that starts.  The plan then says what made the container. */
+ * strongest one that starts.  The plan then says what made the container. */
 int backend_start(const char *name, struct sandbox *box, struct plan *plan,
                   const struct sandbox_means *means, sbr_error *err) must_check;
 
-/* What `auto` and `doctor` try, strongest first; NULL at the end. */
-extern const char *const backend_order[];
+/* What `doctor` tries; NULL at the end. */
+extern const char *const backend_known[];
 
 #endif

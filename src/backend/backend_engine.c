@@ -2,14 +2,20 @@
  *
  * The engine's image is an empty one of ours; all files come as bind mounts, as in a bundle.  The
  * engine attaches to the guest's own words, which exist only when it fails; the program's streams
- * never pass through the engine.  The end of that stream is the end of the container. */
+ * never pass through the engine.  The end of that stream is the end of the container.
+ *
+ * A container bears the name of its run's directory, which is locked while the run lives.
+ * So a later run can tell which containers no run will remove any more. */
 #include "backend/backend_engine.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "backend/backend_bundle.h"
@@ -26,6 +32,9 @@
 #define TAG "latest"
 #define EMPTY_TAR 10240 /* an archive of nothing: zeros */
 #define PATH_SIZE 300
+#define CALLED "sandbox-run-" /* how containers are called, before their id */
+#define LABEL "sandbox-run.place"
+#define PLACE_SIZE 48
 #define ULIMIT_MOST 32768
 #define FRAME 8 /* of an attached stream: its number, three zeros, the length */
 
@@ -49,16 +58,13 @@ static const struct engine_kind docker = { "docker", "/var/run/docker.sock", NUL
 static const struct engine_kind podman = { "podman", "/run/podman/podman.sock", "unmask=ALL",
                                            false };
 
-/* 1 when the status is one of the two; the engine's own words otherwise. */
-static int ask(const struct container *c, const struct backend_call *call, int good, int other,
-               sbr_error *err)
+/* 0 when the status is one of the two; the engine's own words otherwise. */
+static int ask_for(const struct container *c, const struct backend_call *call, int good, int other,
+                   struct backend_reply *reply, sbr_error *err)
 {
-    scoped_free struct backend_reply *reply = malloc(sizeof(*reply));
     struct backend_call whole = *call;
     char said[250];
 
-    if (!reply)
-        return err_set_oom(err, "backend");
     whole.wait = c->guest.wait;
     if (backend_http_ask(c->socket, &whole, reply, err) < 0)
         return err->code;
@@ -67,6 +73,14 @@ static int ask(const struct container *c, const struct backend_call *call, int g
     text_copy_visibly(said, sizeof(said), reply->body, strcspn(reply->body, "\r\n"));
     return err_set(err, SBR_E_SYSTEM, "backend", "%s could not make the container: %.250s",
                    c->kind->name, said[0] ? said : "it gave no reason");
+}
+
+static int ask(const struct container *c, const struct backend_call *call, int good, int other,
+               sbr_error *err)
+{
+    scoped_free struct backend_reply *reply = malloc(sizeof(*reply));
+
+    return reply ? ask_for(c, call, good, other, reply, err) : err_set_oom(err, "backend");
 }
 
 static int make_image(const struct container *c, sbr_error *err)
@@ -85,6 +99,53 @@ static int make_image(const struct container *c, sbr_error *err)
     if (ask(c, &look, 200, 200, &ignored) == 0)
         return 0;
     return ask(c, &load, 200, 201, err);
+}
+
+static void remove_called(const struct container *c, const char *id)
+{
+    char path[PATH_SIZE];
+    const struct backend_call call = { .method = "DELETE", .path = path };
+    sbr_error err;
+
+    snprintf(path, sizeof(path), "/containers/" CALLED "%.32s?force=1", id);
+    if (ask(c, &call, 204, 200, &err) < 0)
+        log_debug("backend", "%s", err.message); /* it removes itself, too */
+}
+
+/* The directory in which each run has one of its own, while it lives. */
+static void place_of(const struct container *c, char place[PLACE_SIZE])
+{
+    struct stat st = { 0 };
+
+    (void)fstat(c->guest.parent.fd, &st);
+    snprintf(place, PLACE_SIZE, "%llx-%llx", (unsigned long long)st.st_dev,
+             (unsigned long long)st.st_ino);
+}
+
+/* Removes containers of runs that have no directory any more.  A run may have been killed before it
+ * could remove its container, and a cancelled run does not wait until the engine has made it. */
+static void sweep(const struct container *c)
+{
+    scoped_free struct backend_reply *reply = malloc(sizeof(*reply));
+    char place[PLACE_SIZE], path[PATH_SIZE];
+    const struct backend_call call = { .method = "GET", .path = path };
+    sbr_error ignored;
+
+    place_of(c, place);
+    snprintf(path, sizeof(path),
+             "/containers/json?all=1&filters=%%7B%%22label%%22:%%5B%%22" LABEL "=%s%%22%%5D%%7D",
+             place);
+    if (!reply || ask_for(c, &call, 200, 200, reply, &ignored) < 0)
+        return;
+    for (const char *at = reply->body; (at = strstr(at, "\"/" CALLED));) {
+        char id[ENCODING_ID_SIZE];
+
+        at += strlen("\"/" CALLED);
+        snprintf(id, sizeof(id), "%s", at);
+        if (encoding_is_hex(id, ENCODING_ID_SIZE - 1) &&
+            faccessat(c->guest.parent.fd, id, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
+            remove_called(c, id);
+    }
 }
 
 static void put_bind(struct jsonw *j, const char *source, const char *to, bool writable)
@@ -172,7 +233,7 @@ static char *describe(const struct container *c, const struct ids *ids,
     static const char *const args[] = { GUEST_DIR "/" GUEST_IMAGE, GUEST_DIR "/" GUEST_SOCKET };
     scoped_free char *share = text_format("%s/" BACKEND_SHARE, c->guest.dir);
     scoped_free char *profile = security_profile();
-    char user[32];
+    char user[32], place[PLACE_SIZE];
     struct jsonw j;
 
     if (!share || !profile)
@@ -185,6 +246,10 @@ static char *describe(const struct container *c, const struct ids *ids,
     jsonw_text(&j, "User", user);
     jsonw_names(&j, "Entrypoint", args, 1);
     jsonw_names(&j, "Cmd", args + 1, 1);
+    jsonw_open(&j, "Labels", '{');
+    place_of(c, place);
+    jsonw_text(&j, LABEL, place);
+    jsonw_close(&j, '}');
     jsonw_bool(&j, "AttachStdout", true);
     jsonw_bool(&j, "AttachStderr", true);
     put_host(&j, c, mounts, n, share, profile);
@@ -205,10 +270,11 @@ static int create(struct container *c, const struct plan *plan, const struct ids
         return err_set_oom(err, "backend");
     if (backend_bundle_mounts(plan, mounts, &n, err) < 0 || make_image(c, err) < 0)
         return err->code;
+    sweep(c);
     body = describe(c, ids, mounts, n);
     if (!body)
         return err_set_oom(err, "backend");
-    snprintf(path, sizeof(path), "/containers/create?name=sandbox-run-%s", c->guest.id);
+    snprintf(path, sizeof(path), "/containers/create?name=" CALLED "%s", c->guest.id);
     call.body = body;
     call.len = strlen(body);
     c->made = true; /* also when the answer is not awaited */
@@ -223,7 +289,7 @@ static int attach(struct container *c, sbr_error *err)
 
     if (!reply)
         return err_set_oom(err, "backend");
-    snprintf(path, sizeof(path), "/containers/sandbox-run-%s/attach?stream=1&stdout=1&stderr=1",
+    snprintf(path, sizeof(path), "/containers/" CALLED "%s/attach?stream=1&stdout=1&stderr=1",
              c->guest.id);
     c->words = backend_http_stream(c->socket, &call, reply, err);
     free(reply);
@@ -235,19 +301,8 @@ static int start(const struct container *c, sbr_error *err)
     char path[PATH_SIZE];
     const struct backend_call call = { .method = "POST", .path = path };
 
-    snprintf(path, sizeof(path), "/containers/sandbox-run-%s/start", c->guest.id);
+    snprintf(path, sizeof(path), "/containers/" CALLED "%s/start", c->guest.id);
     return ask(c, &call, 204, 304, err);
-}
-
-static void remove_container(const struct container *c)
-{
-    char path[PATH_SIZE];
-    const struct backend_call call = { .method = "DELETE", .path = path };
-    sbr_error err;
-
-    snprintf(path, sizeof(path), "/containers/sandbox-run-%s?force=1", c->guest.id);
-    if (c->made && ask(c, &call, 204, 200, &err) < 0)
-        log_debug("backend", "%s", err.message); /* it removes itself, too */
 }
 
 /* Takes the frames off what both streams of the guest wrote. */
@@ -295,7 +350,7 @@ static void engine_kill(const struct sandbox *box)
     const struct backend_call call = { .method = "POST", .path = path };
     sbr_error err;
 
-    snprintf(path, sizeof(path), "/containers/sandbox-run-%s/kill", c->guest.id);
+    snprintf(path, sizeof(path), "/containers/" CALLED "%s/kill", c->guest.id);
     if (ask(c, &call, 204, 409, &err) < 0)
         log_info("backend", "%s", err.message);
 }
@@ -306,7 +361,8 @@ static void engine_close(struct sandbox *box)
 
     if (!c)
         return;
-    remove_container(c);
+    if (c->made)
+        remove_called(c, c->guest.id);
     backend_guest_close(&c->guest);
     scope_close_fd(&c->words);
     free(c);
@@ -325,6 +381,7 @@ static int engine_start(const struct engine_kind *kind, const char *path, struct
     *c = (struct container){ .kind = kind, .words = -1 };
     c->guest.dir_fd = c->guest.listener = c->guest.parent.fd = -1;
     c->guest.wait = means->wait;
+    c->guest.maker = kind->name;
     snprintf(c->socket, sizeof(c->socket), "%s", *path ? path : kind->socket);
     return sandbox_start_on(box, plan, means, &engine_host, c, err);
 }

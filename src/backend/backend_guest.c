@@ -19,7 +19,7 @@
 #include "base/tree_remove.h"
 #include "wire/guest_msg.h"
 
-#define START_MS 60000 /* a container that has not started by then does not start any more */
+#define START_S 60 /* a container that has not started by then does not start any more */
 
 /* The image of init, embedded by the build. */
 extern const unsigned char init_image_start[], init_image_end[];
@@ -70,7 +70,7 @@ int backend_guest_open(struct backend_guest *guest, sbr_error *err)
     scoped_fd int share = -1;
 
     *guest = (struct backend_guest){
-        .parent.fd = -1, .dir_fd = -1, .listener = -1, .wait = guest->wait
+        .parent.fd = -1, .dir_fd = -1, .listener = -1, .wait = guest->wait, .maker = guest->maker
     };
     if (user_dir_open(&containers, true, &guest->parent, err) < 0)
         return err->code;
@@ -98,11 +98,22 @@ int backend_guest_not_wanted(sbr_error *err)
     return err_set(err, SBR_E_BUSY, "cancel", "the run was cancelled while its container was made");
 }
 
+static unsigned int start_s(void)
+{
+#ifdef SBR_TEST_HOOKS
+    const char *shorter = getenv("SANDBOX_RUN_TEST_START");
+
+    if (shorter)
+        return (unsigned int)strtoul(shorter, NULL, 10);
+#endif
+    return START_S;
+}
+
 /* 1: readable; 0: the maker has ended, and nothing is to be read; negative: neither in time. */
-static int await_either(const struct backend_guest *guest, int fd, int maker_fd, sbr_error *err)
+static int await_either(struct backend_guest *guest, int fd, int maker_fd, sbr_error *err)
 {
     struct pollfd fds[] = { { .fd = fd, .events = POLLIN }, { .fd = maker_fd, .events = POLLIN } };
-    uint64_t end_us = clock_now_us() + START_MS * 1000ULL;
+    uint64_t end_us = clock_now_us() + start_s() * 1000000ULL;
     int n;
 
     while ((n = poll(fds, ARRAY_LEN(fds), SANDBOX_ASK_MS)) <= 0) {
@@ -113,9 +124,12 @@ static int await_either(const struct backend_guest *guest, int fd, int maker_fd,
         if (clock_now_us() > end_us)
             break;
     }
-    if (n <= 0)
+    guest->is_late = n <= 0;
+    if (guest->is_late)
         return err_set(err, SBR_E_SYSTEM, "backend",
-                       "the container did not start within %d seconds", START_MS / 1000);
+                       "%.60s did not start the container within %u seconds; it hangs, or it is no "
+                       "container runtime",
+                       guest->maker, start_s());
     return fds[0].revents & POLLIN ? 1 : 0;
 }
 

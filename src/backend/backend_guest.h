@@ -16,7 +16,9 @@ struct backend_guest {
     char dir[USER_DIR_SIZE + ENCODING_ID_SIZE];
     int dir_fd; /* holds the lock that keeps others from sweeping it */
     int listener;
-    pid_t pid; /* of the guest, once it has connected */
+    pid_t pid;         /* of the guest, once it has connected */
+    bool is_late;      /* it has not connected in time */
+    const char *maker; /* of the container, for people */
     struct sandbox_wait wait;
 };
 

@@ -30,9 +30,10 @@
 #include "base/scope.h"
 #include "base/text.h"
 
-#define END_MS 10000    /* a runtime that has not ended by then is killed */
-#define END_SOON_MS 300 /* the same when the run was cancelled */
-#define WORDS_MAX 4096
+#define END_MS 10000         /* a runtime that has not ended by then is killed */
+#define END_SOON_MS 300      /* the same when the run was cancelled */
+#define WORDS_MAX 240        /* of them in an error */
+#define WORDS_ROOM (1 << 20) /* that a runtime may write */
 #define V2_ROOT "/sys/fs/cgroup"
 
 struct oci {
@@ -44,13 +45,41 @@ struct oci {
     bool rootless;
 };
 
-/* Options of a runtime that others do not know. */
+/* Runtimes by the beginning of their name: an option that others do not know, and where to get it. */
 static const struct {
-    const char *name, *option;
-} own_options[] = {
-    { "crun", "--cgroup-manager=disabled" }, /* the run's cgroup is ours */
-    { "runsc", "--ignore-cgroups" },
+    const char *name, *option, *from;
+} known[] = {
+    { "crun", "--cgroup-manager=disabled", "apt install crun" }, /* the run's cgroup is ours */
+    { "runc", NULL, "apt install runc" },
+    { "runsc", "--ignore-cgroups",
+      "Debian has no package of it, https://gvisor.dev/docs/user_guide/install/ says how" },
 };
+
+static int no_runtime(const char *runtime, sbr_error *err)
+{
+    const char *from = "install it, or name it by its path, as in oci:/usr/bin/crun";
+
+    for (size_t i = 0; i < ARRAY_LEN(known); i++)
+        if (!strcmp(runtime, known[i].name))
+            from = known[i].from;
+    return err_set(err, SBR_E_UNSUPPORTED, "backend",
+                   "there is no container runtime '%.100s' here%s; %s", runtime,
+                   runtime[0] == '/' ? "" : ", in no directory of PATH", from);
+}
+
+/* A path that was named is a mistake of the caller's when it is no program. */
+static int check_program(const char *path, sbr_error *err)
+{
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return no_runtime(path, err);
+    if (S_ISREG(st.st_mode) && access(path, X_OK) == 0)
+        return 0;
+    return err_set(err, SBR_E_INVALID, "backend", "the container runtime '%.100s' is %s", path,
+                   S_ISREG(st.st_mode) ? "not executable for this user; see its mode"
+                                       : "no file; name the program itself");
+}
 
 static int find_runtime(const char *runtime, struct oci *oci, sbr_error *err)
 {
@@ -68,14 +97,10 @@ static int find_runtime(const char *runtime, struct oci *oci, sbr_error *err)
         oci->path[0] = '\0';
     }
     oci->name = strrchr(oci->path, '/');
-    if (oci->name && access(oci->path, X_OK) == 0) {
-        oci->name++;
-        return 0;
-    }
-    return err_set(err, SBR_E_UNSUPPORTED, "backend",
-                   "there is no container runtime '%.100s' here; install it, or name it by its "
-                   "path, as in oci:/usr/bin/crun",
-                   runtime);
+    if (!oci->name)
+        return no_runtime(runtime, err);
+    oci->name++;
+    return check_program(oci->path, err);
 }
 
 static int write_bundle(struct oci *oci, const struct plan *plan, const struct ids *ids,
@@ -154,15 +179,17 @@ static int run_runtime(struct oci *oci, sbr_error *err)
     size_t n = 0;
     pid_t pid;
 
-    oci->words = memfd_create("runtime", MFD_CLOEXEC);
-    if (!root || oci->words < 0)
+    oci->words = memfd_create("runtime", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    /* A runtime that writes without end gets an error, not all memory. */
+    if (!root || oci->words < 0 || ftruncate(oci->words, WORDS_ROOM) < 0 ||
+        fcntl(oci->words, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK) < 0)
         return err_set_oom(err, "backend");
     argv[n++] = oci->path;
     argv[n++] = (char *)"--root";
     argv[n++] = root;
-    for (size_t i = 0; i < ARRAY_LEN(own_options); i++)
-        if (!strncmp(oci->name, own_options[i].name, strlen(own_options[i].name)))
-            argv[n++] = (char *)own_options[i].option;
+    for (size_t i = 0; i < ARRAY_LEN(known); i++)
+        if (known[i].option && !strncmp(oci->name, known[i].name, strlen(known[i].name)))
+            argv[n++] = (char *)known[i].option;
     argv[n++] = (char *)"run";
     argv[n++] = (char *)"--bundle";
     argv[n++] = oci->guest.dir;
@@ -180,13 +207,25 @@ static int run_runtime(struct oci *oci, sbr_error *err)
     return 0;
 }
 
-/* The end of what it wrote, on one line. */
+/* How it ended, for a runtime that says nothing. */
+static void describe_end(const struct oci *oci, char *text, size_t size)
+{
+    siginfo_t info = { 0 };
+
+    if (waitid(P_PID, (id_t)oci->runtime.pid, &info, WEXITED | WNOWAIT | __WALL) < 0)
+        snprintf(text, size, "it gave no reason");
+    else
+        snprintf(text, size, "it ended %s %d and gave no reason",
+                 info.si_code == CLD_EXITED ? "with status" : "by signal", info.si_status);
+}
+
+/* The end of what it wrote, on one line.  It writes at the offset that we share. */
 static int runtime_error(const struct oci *oci, sbr_error *err)
 {
     char words[WORDS_MAX + 1], said[300];
-    off_t len = lseek(oci->words, 0, SEEK_END);
-    off_t from = len > 240 ? len - 240 : 0;
-    ssize_t n = pread(oci->words, words, WORDS_MAX, from);
+    off_t len = lseek(oci->words, 0, SEEK_CUR);
+    off_t from = len > WORDS_MAX ? len - WORDS_MAX : 0;
+    ssize_t n = pread(oci->words, words, (size_t)(len - from), from);
 
     while (n > 0 && words[n - 1] == '\n')
         n--;
@@ -194,15 +233,17 @@ static int runtime_error(const struct oci *oci, sbr_error *err)
     for (char *at = words; (at = strchr(at, '\n'));)
         *at = ' ';
     text_copy_visibly(said, sizeof(said), words, strlen(words));
+    if (!said[0])
+        describe_end(oci, said, sizeof(said));
     return err_set(err, SBR_E_SYSTEM, "backend", "%.60s could not make the container: %s%.250s",
-                   oci->name, from ? "..." : "", said[0] ? said : "it gave no reason");
+                   oci->name, from ? "..." : "", said);
 }
 
 static void await_runtime(struct oci *oci)
 {
     struct pollfd end = { .fd = oci->runtime.pidfd, .events = POLLIN };
-    bool is_cancelled =
-        oci->runtime.pid > 0 && !oci->guest.pid && !backend_guest_is_wanted(&oci->guest.wait);
+    bool is_cancelled = oci->runtime.pid > 0 && !oci->guest.pid &&
+                        (oci->guest.is_late || !backend_guest_is_wanted(&oci->guest.wait));
     siginfo_t info;
 
     if (oci->runtime.pid <= 0)
@@ -284,5 +325,6 @@ int backend_oci_start(const char *runtime, struct sandbox *box, const struct pla
         free_container(oci);
         return err->code;
     }
+    oci->guest.maker = oci->name;
     return sandbox_start_on(box, plan, means, &oci_host, oci, err);
 }

@@ -53,7 +53,7 @@ static bool try_run(const char *name, const char *backend, struct finding *findi
         if (err.code == SBR_E_UNSUPPORTED && !strcmp(err.stage, "backend")) {
             finding->state = FOUND;
             snprintf(finding->found, sizeof(finding->found),
-                     "not installed, and not needed: it would be a second wall");
+                     "not needed, as it would be a second wall: %.300s", err.message);
             return false;
         }
         snprintf(finding->found, sizeof(finding->found), "%s", err.message);

@@ -1,4 +1,5 @@
-/* The names of images: registry names, oci:DIR[:TAG], docker-archive:FILE, oci-archive:FILE. */
+/* The names of images: registry names, oci:DIR[:TAG], docker-archive:FILE, oci-archive:FILE,
+ * docker-daemon:NAME. */
 #ifndef IMAGE_IMAGE_REF_H
 #define IMAGE_IMAGE_REF_H
 
@@ -11,6 +12,7 @@ enum image_transport {
     IMAGE_OCI,
     IMAGE_ARCHIVE,
     IMAGE_OCI_ARCHIVE,
+    IMAGE_DAEMON,
     N_IMAGE_TRANSPORTS
 };
 

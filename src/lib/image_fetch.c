@@ -14,6 +14,7 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "base/walk.h"
+#include "lib/image_daemon.h"
 #include "lib/tool_job.h"
 
 #define SKOPEO_MEMORY ((uint64_t)1 << 30)
@@ -22,6 +23,7 @@
 #define CONF "conf/"
 #define CERTIFICATES CONF "certs"
 #define CONFIG_MAX (1u << 20)
+#define SAVED "saved.tar" /* the archive of a daemon, beside the layout */
 
 /* Files of the user's own configuration that skopeo takes, each as the option that names it. */
 static const struct skopeo_file {
@@ -170,20 +172,26 @@ static int add_certificates(sbr_request *req, const char *host, sbr_error *err)
     return 0;
 }
 
+/* An archive of the host, or the one that a daemon has written. */
+static int add_archive(const struct image_ref *ref, const char *saved, sbr_request *req,
+                       sbr_error *err)
+{
+    const char *path = ref->transport == IMAGE_DAEMON ? saved : ref->name;
+
+    if (tool_job_add_volume(req, path, "/in", VOLUME_RO, err) < 0)
+        return err->code;
+    return request_add_arg(req,
+                           ref->transport == IMAGE_OCI_ARCHIVE ? "oci-archive:/in"
+                                                               : "docker-archive:/in",
+                           err);
+}
+
 static int add_source(const struct image_pull *pull, const struct image_ref *ref, sbr_request *req,
                       sbr_error *err)
 {
     static const char *const plain[] = { "--src-tls-verify=false", NULL };
     scoped_free char *source = NULL;
 
-    if (ref->transport != IMAGE_REGISTRY) {
-        if (tool_job_add_volume(req, ref->name, "/in", VOLUME_RO, err) < 0)
-            return err->code;
-        return request_add_arg(req,
-                               ref->transport == IMAGE_ARCHIVE ? "docker-archive:/in"
-                                                               : "oci-archive:/in",
-                               err);
-    }
     source = text_format("docker://%s", ref->name);
     if (!source)
         return err_set_oom(err, "image");
@@ -194,8 +202,9 @@ static int add_source(const struct image_pull *pull, const struct image_ref *ref
 }
 
 static int skopeo_request(const struct image_pull *pull, const struct image_ref *ref,
-                          const char *dir, sbr_request **ret, sbr_error *err)
+                          const struct image_fetch_dir *made, sbr_request **ret, sbr_error *err)
 {
+    char saved[IMAGE_FETCH_DIR_SIZE + sizeof(SAVED) + 1];
     static const char *const skopeo[] = { "skopeo", "--tmpdir", "/tmp", NULL };
     static const char *const copy[] = { "copy", "--quiet", NULL };
     sbr_request *req;
@@ -208,8 +217,11 @@ static int skopeo_request(const struct image_pull *pull, const struct image_ref 
     if (ref->transport == IMAGE_REGISTRY &&
         (request_set_network(req, "full", err) < 0 || allow_loopback(req, ref->host, err) < 0))
         return err->code;
-    if (tool_job_add_volume(req, dir, OUT, VOLUME_RW, err) < 0 || add_config(req, false, err) < 0 ||
-        add_words(req, copy, err) < 0 || add_source(pull, ref, req, err) < 0)
+    snprintf(saved, sizeof(saved), "%s/" SAVED, made->path);
+    if (tool_job_add_volume(req, made->layout, OUT, VOLUME_RW, err) < 0 ||
+        add_config(req, false, err) < 0 || add_words(req, copy, err) < 0 ||
+        (ref->transport == IMAGE_REGISTRY ? add_source(pull, ref, req, err)
+                                          : add_archive(ref, saved, req, err)) < 0)
         return err->code;
     return request_add_arg(req, "oci:" OUT ":image", err);
 }
@@ -281,8 +293,10 @@ static int run_skopeo(const struct image_pull *pull, const struct image_ref *ref
     sbr_result *result = NULL;
     int r = tool_job_check("skopeo", "images of registries and archives need", "image", err);
 
+    if (r == 0 && ref->transport == IMAGE_DAEMON)
+        r = image_daemon_save(ref->name, fetch->made.lock_fd, SAVED, err);
     if (r == 0)
-        r = skopeo_request(pull, ref, fetch->made.layout, &req, err);
+        r = skopeo_request(pull, ref, &fetch->made, &req, err);
     if (r == 0)
         r = tool_job_run(&tool, req, &result, err);
     if (r == 0 && result && !result_success(result))

@@ -122,6 +122,21 @@ static int unpack_layer(const struct turn *turn, const struct image_making *maki
     return r == SBR_E_UNSUPPORTED ? unpack_in_memory(pull, making, fd, layer, err) : r;
 }
 
+/* What a layer may grow to depends on its size, so nobody but the file says it. */
+static int check_size(int fd, const struct image_layer *layer, sbr_error *err)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return err_set_errno(err, "image", "cannot read a layer");
+    if ((uint64_t)st.st_size == layer->size)
+        return 0;
+    return err_set(err, SBR_E_INVALID, "image",
+                   "the layer %.12s… has %lld bytes, but the manifest says another number; nothing "
+                   "of the image is taken",
+                   layer->digest, (long long)st.st_size);
+}
+
 static int make_layer(const struct turn *turn, int layout_fd, const struct user_dir *root,
                       const struct image_layer *layer, sbr_error *err)
 {
@@ -132,7 +147,9 @@ static int make_layer(const struct turn *turn, int layout_fd, const struct user_
     if (image_making_begin(root, &making, err) < 0)
         return err->code;
     fd = image_manifest_blob(layout_fd, layer->digest, err);
-    r = fd < 0 ? err->code : unpack_layer(turn, &making, fd, layer, err);
+    r = fd < 0 ? err->code : check_size(fd, layer, err);
+    if (r == 0)
+        r = unpack_layer(turn, &making, fd, layer, err);
     if (r == 0)
         r = image_making_place(&making, "layer", layer->diff_id, err);
     image_making_done(&making);

@@ -43,7 +43,7 @@ int runner_open(enum runner_use use, bool cold, sbr_runtime **ret, sbr_error *er
 
 const char *const *runner_backends(void)
 {
-    return backend_order;
+    return backend_known;
 }
 
 const struct features *runner_features(const sbr_runtime *rt)

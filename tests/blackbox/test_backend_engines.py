@@ -5,15 +5,19 @@ import contextlib
 import http.client
 import json
 import os
+import signal
 import socket
 import subprocess
+import threading
 
 import pytest
 
 import machine_gives
+import oci_images
 import support
+from fake_engine import FakeEngine, pass_on
 from support import result_of, sandbox_run
-from waiting import SOON, wait_until
+from waiting import SOON, started, wait_until
 
 
 class Engine(http.client.HTTPConnection):
@@ -80,6 +84,51 @@ def test_a_run_in_an_engines_container_is_a_run(engine):
         assert [result["outcome"], result["exit_code"], result["signal"], result["stdout"]] == expected, result
         assert f"container-by-{name}" in result["isolation"]["mechanisms"] and not result["isolation"]["missing"]
     assert wait_until(lambda: json.loads(Engine(path).ask("/containers/json?all=1")) == [])
+
+
+def test_a_container_that_the_engine_makes_after_a_cancel_goes_with_the_next_run(engine, folder):
+    """Between the two, the engine gets the DELETE first; without the run's directory Docker would refuse to make it."""
+    name, path = engine
+    asked, go_on, made, wanted = threading.Event(), threading.Event(), [], []
+
+    def answer(method, asked_path, data):
+        if "/containers/create" in asked_path:
+            wanted.append(data)
+            asked.set()
+            go_on.wait(SOON)
+            return b""
+        reply = pass_on(path, data)
+        if method == "DELETE":
+            made.append(pass_on(path, wanted[0]).split()[1])
+            go_on.set()
+        return reply
+
+    with FakeEngine(folder / "between", answer) as between:
+        with started("exec", "--backend", f"{name}:{between.path}", "--", "true") as process:
+            assert asked.wait(SOON)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(SOON) == 128 + signal.SIGINT
+        assert wait_until(lambda: made) and made == [b"201"]
+    assert len(json.loads(Engine(path).ask("/containers/json?all=1"))) == 1
+    assert result_of("exec", "--backend", f"{name}:{path}", "--", "true")["success"]
+    assert wait_until(lambda: json.loads(Engine(path).ask("/containers/json?all=1")) == [])
+
+
+def test_an_image_of_the_engine_is_taken_over_its_socket(engine, folder):
+    """Of Docker by its short name; Podman calls it localhost/NAME."""
+    name, path = engine
+    layout = oci_images.Layout(folder / "layout")
+    ref = layout.add([oci_images.archive(oci_images.busybox_members())], Env=["PATH=/bin"], Cmd=["cat", "/app/data"])
+    subprocess.run(["skopeo", "copy", "--quiet", "--insecure-policy", ref, f"docker-archive:{folder}/app.tar:localhost/own:1"],
+                   check=True)
+    loading = Engine(path)
+    loading.request("POST", "/images/load", (folder / "app.tar").read_bytes(), {"Content-Type": "application/x-tar"})
+    assert loading.getresponse().status == 200
+    env = {"SANDBOX_RUN_CACHE": str(folder / "cache"), "DOCKER_HOST": f"unix://{path}"}
+    done = sandbox_run("exec", "--image", "docker-daemon:localhost/own:1", env=env)
+    assert (done.returncode, done.stdout) == (0, b"first\n"), (name, done.stderr)
+    done = sandbox_run("image", "pull", "docker-daemon:localhost/nonesuch", env=env)
+    assert done.returncode == 127 and b"the daemon does not give the image" in done.stderr, done.stderr
 
 
 def test_an_engine_that_is_not_there_is_an_error_with_its_socket(folder):

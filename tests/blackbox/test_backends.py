@@ -1,15 +1,18 @@
 """A backend's container around the sandbox: the same results, the runtime's own failures, nothing left."""
+import fcntl
 import json
 import os
 import pathlib
 import re
 import signal
 import socket
+import threading
 import time
 
 import pytest
 
 import support
+from fake_engine import FakeEngine
 from support import result_of, sandbox_run
 from waiting import SOON, read_line, started, wait_until
 
@@ -100,16 +103,49 @@ def runtime(folder, text):
 
 @pytest.mark.parametrize("text, words", [
     ("echo 'no such luck' >&2; exit 1", "runtime could not make the container: no such luck"),
-    ("exit 0", "it gave no reason"),
+    ("exit 0", "it ended with status 0 and gave no reason"),
+    ("exit 3", "it ended with status 3 and gave no reason"),
+    ("kill -9 $$", "it ended by signal 9 and gave no reason"),
+    ("head -c 100000 /dev/urandom; exit 1", "runtime could not make the container: ..."),
+    ("exec yes 2>/dev/null", "y y y"),  # without an end: it is stopped
     ("echo one; echo two >&2; kill -9 $$", "one two"),
 ])
 def test_a_failure_of_the_runtime_is_an_error_with_its_words(folder, text, words):
     done = sandbox_run("exec", "--backend", runtime(folder, text), "--", "true")
     assert done.returncode == 125 and words in done.stderr.decode(), done.stderr
+    assert done.stderr.count(b"\n") == 1 and all(32 <= byte or byte == 10 for byte in done.stderr), done.stderr
+
+
+def test_a_path_that_is_no_program_is_refused_with_the_reason(folder):
+    """Each is told apart from a program of that exit status."""
+    (folder / "text").write_text("text")
+    (folder / "nothing").write_text("#!/nonesuch\n")
+    (folder / "format").write_text("text")
+    (folder / "dangling").symlink_to("/nonesuch")
+    for name in ("nothing", "format"):
+        (folder / name).chmod(0o755)
+    for name, words in {"text": "is not executable for this user", "nothing": "cannot execute it: No such file", ".": "is no file",
+                        "format": "cannot execute it: Exec format error", "dangling": "there is no container runtime",
+                        "none": "there is no container runtime"}.items():
+        done = sandbox_run("exec", "--json", "--backend", f"oci:{folder}/{name}", "--", "true")
+        error = json.loads(done.stdout)["error"]
+        assert done.returncode == 125 and error["stage"] == "backend" and words in error["message"], done
+    result = result_of("exec", "--backend", "oci:runc", "--", "sh", "-c", "exit 125")
+    assert (result["outcome"], result["exit_code"]) == ("exited", 125)
+
+
+def test_a_runtime_that_hangs_is_ended_and_named(folder):
+    before = support.pids()
+    done = sandbox_run("exec", "--backend", runtime(folder, f"echo $$ > {folder}/pid; exec sleep 600"), "--", "true", hooks=True,
+                       env={"SANDBOX_RUN_TEST_START": "1", "SANDBOX_RUN_CONTAINERS": str(folder / "places")})
+    assert done.returncode == 125 and b"runtime did not start the container within 1 seconds" in done.stderr, done.stderr
+    assert int((folder / "pid").read_text()) not in set(support.pids()) - set(before)
+    assert list((folder / "places").iterdir()) == []
 
 
 @pytest.mark.parametrize("name, words", [
-    ("oci:nonesuch", "there is no container runtime 'nonesuch'"),
+    ("oci:runsc", "Debian has no package of it, https://gvisor.dev/"),
+    ("oci:nonesuch", "there is no container runtime 'nonesuch' here, in no directory of PATH; install it"),
     ("oci:", "there is no backend 'oci:'"),
     ("oci:a/b", "there is no backend"),
     ("nativ", "there is no backend 'nativ'"),
@@ -117,6 +153,13 @@ def test_a_failure_of_the_runtime_is_an_error_with_its_words(folder, text, words
 def test_a_name_that_is_none_is_refused_with_those_that_are(name, words):
     done = sandbox_run("exec", "--backend", name, "--", "true")
     assert done.returncode == 125 and words in done.stderr.decode(), done.stderr
+
+
+def test_the_doctor_says_of_each_backend_what_is_missing():
+    findings = {one["name"]: one["found"] for one in json.loads(sandbox_run("doctor", "--json").stdout)["checks"]}
+    assert "there is no container runtime 'runsc' here" in findings["oci:runsc"] or support.have("runsc"), findings
+    for name in ("docker", "podman"):
+        assert "no container engine can be reached at '/" in findings[name] or "isolation" in findings[name], findings
 
 
 def test_a_session_has_the_native_backend():
@@ -207,3 +250,48 @@ def test_a_start_that_hangs_is_cancelled_at_once(folder, kind, how):
         assert not pathlib.Path(f"/proc/{(folder / 'runtime').read_text().strip()}").exists()
     else:
         peer.close()
+
+
+def ok(text=""):
+    return f"HTTP/1.0 200 OK\r\n\r\n{text}".encode()
+
+
+def test_a_container_that_is_made_after_the_cancel_is_removed_by_the_next_run(folder):
+    """The engine makes it after our DELETE; one of a run that lives, and one that is not ours, stay."""
+    places = folder / "containers"
+    env = {"SANDBOX_RUN_CONTAINERS": str(places)}
+    asked, go_on, made = threading.Event(), threading.Event(), []
+    living, strange = "a" * 32, "not-of-ours"
+
+    def answer(method, path, data):
+        if "/containers/create" in path:
+            asked.set()
+            assert go_on.wait(SOON)
+            made.append((path.rpartition("=")[2], json.loads(data.partition(b"\r\n\r\n")[2])["Labels"]))
+            return b"HTTP/1.0 500 Late\r\n\r\n{}"
+        if "/containers/json" in path:
+            names = [*[name for name, _ in made], f"sandbox-run-{living}", f"sandbox-run-{strange}"] if made else []
+            return ok(json.dumps([{"Id": "1", "Names": [f"/{name}"]} for name in names]))
+        return b"HTTP/1.0 404 None\r\n\r\n{}" if method == "DELETE" else ok("{}")
+
+    with FakeEngine(folder / "engine", answer) as engine:
+        with started("exec", "--backend", f"docker:{engine.path}", "--", "true", env=env) as process:
+            assert asked.wait(SOON)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(SOON) == 128 + signal.SIGTERM
+        assert len(engine.asked("DELETE", "/containers/sandbox-run-")) == 1 and not made
+        go_on.set()
+        assert wait_until(lambda: made)
+        (late, labels), = made
+        (places / living).mkdir()
+        held = os.open(places / living, os.O_RDONLY)
+        fcntl.flock(held, fcntl.LOCK_EX)
+        engine.seen.clear()
+        done = sandbox_run("exec", "--backend", f"docker:{engine.path}", "--", "true", env=env)
+        os.close(held)
+        assert done.returncode == 125 and b"could not make the container" in done.stderr, done.stderr
+        removed = engine.asked("DELETE", "/containers/")
+    assert removed[0] == f"/containers/{late}?force=1" and len(removed) == 2, removed  # the second is the run's own
+    place, = labels.values()
+    assert list(labels) == ["sandbox-run.place"] and place in engine.asked("GET", "/containers/json")[0]
+    assert not any(living in path or strange in path for path in removed)

@@ -40,12 +40,16 @@ def test_an_image_is_the_same_for_all_and_programs_use_what_it_brings(name, fold
         done = sandbox_run("image", "build", name, "--json", caller=caller, env=env, timeout=3600)
         assert done.returncode == 0, done.stdout
         ids[caller] = json.loads(done.stdout)["id"]
-    assert len(set(ids.values())) == 1, ids
-    words = ("--image", f"localhost/{name}", "-l", language)
-    assert result_of("run", *words, "-c", program, caller=caller, env=env, timeout=3600)["stdout"] == says
-    assert result_of("run", *words, "--check", "-c", mistake, caller=caller, env=env)["diagnosis"]["type"] == kind
-    done = sandbox_run("repl", "--image", words[1], language, stdin=lines.encode(), caller=caller, env=env)
-    assert done.stdout.strip().endswith(b"42"), done
+    assert len(set(ids.values())) == 1, ids  # the last caller goes on
+    # pandas and its like take a while to import when others use the machine, too.
+    words = ("--image", f"localhost/{name}", "-l", language, "--timeout", "10m")
+    result = result_of("run", *words, "-c", program, caller=caller, env=env, timeout=3600)
+    assert result["stdout"] == says, result
+    result = result_of("run", *words, "--check", "-c", mistake, caller=caller, env=env, timeout=3600)
+    assert result["diagnosis"]["type"] == kind, result
+    degraded = ["--allow-degraded"] if caller == support.Callers.USER else []
+    done = sandbox_run("repl", *degraded, "--image", words[1], language, stdin=lines.encode(), caller=caller, env=env, timeout=3600)
+    assert done.stdout.strip().endswith(b"42"), (done.stdout, done.stderr)
     done = sandbox_run("image", "outdated", words[1], caller=caller, env=env, timeout=3600)
     # The newest crates need a newer compiler than the image's, and cargo says which.
     assert done.returncode == 0 or (name == "rust" and b"requires rustc" in done.stderr), done

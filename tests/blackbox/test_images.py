@@ -145,6 +145,17 @@ def test_an_export_is_an_image_for_other_tools_and_the_same_twice(images, base):
     assert not list((images.folder / "cache/image/staging").iterdir()) and not list(images.folder.glob("*.tar.*"))
 
 
+def sparse(size):
+    """The headers of a sparse file of this length."""
+    return {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "holes", "GNU.sparse.realsize": str(size)}
+
+
+def sparse_map(*parts):
+    """Its offsets and lengths, and as much of content."""
+    text = "".join(f"{number}\n" for number in (len(parts), *[number for part in parts for number in part])).encode()
+    return text + bytes(-len(text) % 512) + b"x" * sum(length for _, length in parts)
+
+
 HOSTILE = {
     "a name above": [member("../above", b"x")],
     "an absolute name": [member("/absolute", b"x")],
@@ -160,6 +171,26 @@ HOSTILE = {
     "names of ours": [link("dev", "/tmp"), link("proc", "/"), link("tmp", "/etc"), link("work", "/etc"), link(".cow", "/")],
     "a long name": [member("n" * 300, b"x")],
     "a deep name": [member("/".join(["d"] * 1500), b"x")],
+    "a negative size": [member("size", b"x", pax_headers={"size": "-1"}), member("after", b"x")],
+    "a size beyond all": [member("size", b"x", pax_headers={"size": "9" * 30}), member("after", b"x")],
+    "a sparse file without an end": [member("holes", sparse_map((1 << 50, 0)), pax_headers=sparse(1 << 50))],
+    "a sparse file with a negative hole": [member("holes", sparse_map((-512, 512)), pax_headers=sparse(512))],
+    "a sparse file of many holes": [member("holes", sparse_map(*[(n << 20, 0) for n in range(20000)]), pax_headers=sparse(20000 << 20))],
+    "a hard link to a link that leaves": [link("way", "/etc/shadow"), member("stolen", type=tarfile.LNKTYPE, linkname="way")],
+    "a hard link through a link that leaves": [link("way", "/etc"), member("stolen", type=tarfile.LNKTYPE, linkname="way/shadow")],
+    "a hard link to itself": [member("stolen", type=tarfile.LNKTYPE, linkname="stolen")],
+    "a hard link to a directory": [directory("a"), member("stolen", type=tarfile.LNKTYPE, linkname="a")],
+    "a file in place of a link that leaves": [link("tmpx", "/tmp/through"), member("tmpx", b"x")],
+    "a directory in place of a link that leaves": [link("way", "/tmp"), directory("way"), member("way/through", b"x")],
+    "whiteouts below links": [link("way", "/etc"), member("way/.wh.passwd"), link("up", ".."), member("up/.wh.etc")],
+    "whiteouts that are full directories": [directory(".wh.app"), member(".wh.app/x"), directory("opt/.wh..wh..opq"), member("opt/x")],
+    "a whiteout that is a link": [link(".wh.app", "/etc"), link("app/.wh..wh..opq", "/etc")],
+    "the root as another thing": [link(".", "/etc"), link("./", "/tmp"), member("..", b"x"), member("", b"x")],
+    "a closed directory": [member("closed", type=tarfile.DIRTYPE, mode=0), member("closed/x", b"x", mode=0), member("closed", type=tarfile.DIRTYPE, mode=0)],
+    "names of control characters": [member("a\nb\x1b[2J", b"x"), link("l\n", "a\nb"), member("\udcff\udcfe", b"x")],
+    "times and owners beyond all": [member("t", b"x", pax_headers={"mtime": "9" * 20, "uid": "-5", "gid": "9" * 20}), member("u", b"x", mtime=-1)],
+    "a path for all that follow": [member("g", b"x", type=b"g", pax_headers={"path": "../../tmp/through"}), member("h", b"x")],
+    "an unknown kind": [member("k", b"x", type=b"Z"), member("v", b"", type=b"V"), member("m", b"x", type=b"M")],
     "a bomb of files": [member(f"many/f{number}") for number in range(3000)],
 }
 
@@ -211,6 +242,45 @@ def test_what_is_not_whole_is_refused_and_leaves_nothing(images, base):
     assert not [path for part in ("root", "staging", "name") for path in (images.folder / "cache/image" / part).iterdir()]
     done = images.run("exec", "--image", f"oci:{images.folder}/none", "--", "true")
     assert done.returncode == 127 and b"there is no" in done.stderr
+
+
+def test_a_manifest_says_no_size_but_that_of_the_file(images, base):
+    """The size bounds what a layer may grow to: a larger one would let a bomb through."""
+    for number, size in enumerate((1 << 60, -1, 0, 2.5, "1", None)):
+        done = images.run("image", "pull", images.layout.add([base], f"size{number}", sizes=[size]))
+        assert done.returncode == 125 and b"the manifest says another number" in done.stderr, (size, done.stderr)
+
+
+def deep(layout, levels):
+    """An image below indexes."""
+    layout.add([archive([directory("bin")])], "below")
+    entry = layout.manifests.pop()
+    for _ in range(levels):
+        index = {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": [entry]}
+        entry = {"mediaType": index["mediaType"], **layout.blob(json.dumps(index).encode())}
+    return layout.name(entry, "deep")
+
+
+def test_documents_of_any_size_and_depth_are_refused(images, base):
+    good = images.layout.add([base], "good")
+    manifest = images.layout.read_manifest("good")
+    config = (images.layout.folder / "blobs/sha256" / manifest["config"]["digest"].partition(":")[2]).read_bytes()
+    documents = {"a long one": config[:-1] + b', "more": "' + b"x" * (100 << 20) + b'"}',
+                 "a deep one": config[:-1] + b', "more": ' + b"[" * 10000 + b"]" * 10000 + b"}",
+                 "a number": b"1", "nothing": b"", "a word of many": config[:-1] + b', "config": {"Env": "x"}}',
+                 "a zero": config.replace(b'"config": {', b'"config": {"Env": ["A=\\u0000"], ')}
+    for what, document in documents.items():
+        changed = {**manifest, "config": {**manifest["config"], **images.layout.blob(document)}}
+        ref = images.layout.name({"mediaType": manifest["mediaType"], **images.layout.blob(json.dumps(changed).encode())},
+                                 what.replace(" ", "-"))
+        done = images.run("image", "pull", "--quiet", ref)
+        assert done.returncode == 125 and done.stderr.count(b"\n") == 1, (what, done)
+    for levels, status in {2: 0, 9: 125}.items():
+        images.layout.manifests = []
+        done = images.run("image", "pull", "--quiet", deep(images.layout, levels))
+        assert done.returncode == status, done
+    assert b"its indexes name one another" in done.stderr
+    assert images.run("image", "pull", "--quiet", good).returncode == 127
 
 
 def test_a_directory_is_an_image_as_it_is(images, base):

@@ -62,3 +62,17 @@ def test_each_mistake_is_recorded_and_some_are_tried_live(table):
     assert len(set(names)) == len(names), "two cases of one name"
     assert list(diagnosis_cases.recorded(table)) == names, "make check-diagnosis records anew"
     assert sum(case.get("live", False) for case in cases) >= diagnosis_cases.LIVE_CASES
+
+
+# Language, program, what a compiler of an earlier version says of it, type, line.  An image may bring one.
+EARLIER = [
+    ("go", 'package main\n\nimport "os"\n\nfunc main() {}\n', './main.go:3:8: imported and not used: "os"', "UnusedImport", 3),
+    ("go", 'package main\n\nimport a "os"\n\nfunc main() {}\n', './main.go:3:8: imported and not used: "os" as a', "UnusedImport", 3),
+    ("go", "package main\n\nfunc main() {\n\tx := 1\n}\n", "./main.go:4:2: x declared but not used", "UnusedVariable", 4),
+]
+
+
+def test_the_words_of_earlier_compilers_are_understood(diagnosis_of):
+    cases = [asked(language, {"code": code}, {"stdout": said, "stage": "compile"}) for language, code, said, *_ in EARLIER]
+    found = [(one["type"], one["line"]) for one in diagnosis_of(cases)]
+    assert found == [(kind, line) for *_, kind, line in EARLIER]

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+import delegation
 import engine as engines
 import oci_images
 import support
@@ -52,14 +53,20 @@ class Images:
         return list((self.cache / "image/root").iterdir())
 
 
-@pytest.fixture(name="images", scope="module", params=engines.somebody())
+def callers():
+    """Also the ordinary user, with control groups of its own, where this machine gives it none."""
+    found = engines.somebody()
+    return [*found, support.Callers.USER] if found == [support.Callers.ROOT] and delegation.is_possible() else found
+
+
+@pytest.fixture(name="images", scope="module", params=callers())
 def image_place(request, place):
     folder = place / f"images-{request.param}"
     folder.mkdir()
     images = Images(folder, request.param)
     if request.param == support.Callers.USER and os.geteuid() == 0:
         os.chown(folder, support.ORDINARY_UID, support.ORDINARY_UID)
-    with images.engine:
+    with contextlib.nullcontext() if request.param in engines.callers() else delegation.of_the_user(), images.engine:
         yield images
 
 
@@ -153,6 +160,24 @@ def test_an_image_can_be_removed_while_sandboxes_of_it_wait(images):
             assert root.name not in pathlib.Path(f"/proc/{pid}/mountinfo").read_text()
     assert images.shell(ref, "cat /app/of")["stdout"] == "removed\n"
     assert images.parked(ref, "cat /app/of")["stdout"] == "removed\n"
+
+
+def test_a_session_in_an_image_goes_on_when_the_image_is_removed(images):
+    """Its files are its own; the image itself is gone from the store when the session is."""
+    ref = images.add("session", *oci_images.python_members(), Env=["PATH=/opt/tools/bin:/bin"])
+    before = set(images.roots())
+    session = images.words("session", "create", "python", "--image", ref).strip()
+    try:
+        images.words("session", "exec", session, "--code", "import sys; x = sys.executable")
+        assert images.words("session", "exec", session, "--code", "print(x)") == "/opt/tools/bin/python3\n"
+        assert images.parked(ref, "cat /app/data")["stdout"] == "first\n"
+        images.words("image", "rm", ref)
+        code = "import os; print(x, os.path.exists('/app/data')); open('/app/new', 'w').close()"
+        assert images.words("session", "exec", session, "--code", code) == "/opt/tools/bin/python3 True\n"
+    finally:
+        images.words("session", "close", session)
+    images.words("image", "prune")
+    assert set(images.roots()) <= before
 
 
 def test_a_directory_is_never_made_ahead(images):
