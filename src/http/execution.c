@@ -118,10 +118,9 @@ static void finish(struct execution *e, sbr_result *result, const sbr_error *err
     spans_add(&e->server->spans, e, result ? result->report.exit_code : -1);
     sbr_result_free(result);
     loop_remove(&e->server->loop, &e->watch);
-    sbr_job_free(e->job);
-    e->job = NULL;
+    e->spent = take_ptr(e->job);
+    list_append(&e->server->spent, &e->spending);
     link_remove(&e->live);
-    sbr_request_free(take_ptr(e->req));
     add_end(e);
     recount(e);
     wake(e);
@@ -197,6 +196,7 @@ static int connect_job(struct execution *e, sbr_error *err)
 
     runner_set_up(job, e->started_us, NULL);
     runner_set_id(job, e->id);
+    runner_keep_place(job);
     if (sbr_job_on_event(job, event_came, e) < 0 ||
         (e->keeps_events && sbr_job_on_output(job, output_came, e) < 0) ||
         (e->takes_stdin && sbr_job_write_stdin(job, "", 0) < 0))
@@ -243,6 +243,7 @@ static struct execution *make(struct server *server, const struct tenant *tenant
     link_init(&e->sockets);
     link_init(&e->link);
     link_init(&e->live);
+    link_init(&e->spending);
     event_log_init(&e->log, LOG_BYTES);
     return e;
 }
@@ -344,6 +345,19 @@ void execution_cancel(struct execution *e)
         sbr_job_cancel(e->job);
 }
 
+static void free_spent(struct execution *e)
+{
+    link_remove(&e->spending);
+    sbr_job_free(take_ptr(e->spent));
+    sbr_request_free(take_ptr(e->req));
+}
+
+void execution_tidy(struct server *server)
+{
+    list_each(at, &server->spent)
+        free_spent(link_owner(at, struct execution, spending));
+}
+
 void execution_free(struct execution *e)
 {
     if (e->waiter)
@@ -354,7 +368,7 @@ void execution_free(struct execution *e)
     link_remove(&e->link);
     link_remove(&e->live);
     sbr_job_free(e->job);
-    sbr_request_free(e->req);
+    free_spent(e);
     e->server->kept_bytes -= e->counted_bytes;
     event_log_done(&e->log);
     free(e->result);

@@ -27,9 +27,11 @@ struct execution {
     struct server *server;
     enum execution_mode mode;
     sbr_request *req;
-    sbr_job *job; /* NULL: it is over */
+    sbr_job *job;   /* NULL: it is over */
+    sbr_job *spent; /* is freed after the reply; with its request */
     struct loop_watch watch;
     struct exchange *waiter; /* that gets the result; NULL: none */
+    struct link spending;    /* of those that have `spent` */
     struct link streams;     /* that get the events */
     struct link sockets;     /* that also send stdin */
     struct event_lines lines;
@@ -95,6 +97,8 @@ void execution_reply(const struct execution *e, struct exchange *x);
 char *execution_describe(const struct execution *e);
 /* Runs of the tenant, or of all (NULL), that have not ended, and calls of its agents. */
 unsigned int execution_count(const struct server *server, const char *tenant);
+/* Frees what ended runs used; after their replies were sent. */
+void execution_tidy(struct server *server);
 /* Forgets what is too old or too much.  Cancels runs that lost their readers. */
 void execution_tick(struct server *server, uint64_t now_us);
 

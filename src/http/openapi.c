@@ -111,6 +111,13 @@ static json_t *parameters(const char *path)
     return list;
 }
 
+/* The body as a whole is a text, which holds one value after the other. */
+static json_t *lines_of(const char *name)
+{
+    return json_pack("{s:s, s:s, s:{s:s, s:o}}", "type", "string", "contentMediaType", NDJSON_TYPE,
+                     "contentSchema", "type", "array", "items", reference(name));
+}
+
 static json_t *reply_content(const struct route *route)
 {
     json_t *content = json_object();
@@ -122,7 +129,7 @@ static json_t *reply_content(const struct route *route)
         json_object_set_new(content, JSON_TYPE,
                             json_pack("{s:o}", "schema", reference(route->result)));
     if (route->flags & ROUTE_STREAMS) {
-        json_object_set_new(content, NDJSON_TYPE, json_pack("{s:o}", "schema", reference("event")));
+        json_object_set_new(content, NDJSON_TYPE, json_pack("{s:o}", "schema", lines_of("event")));
         json_object_set_new(content, SSE_TYPE, json_pack("{s:{s:s}}", "schema", "type", "string"));
     }
     return content;

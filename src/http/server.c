@@ -138,6 +138,7 @@ static void init(struct server *server)
     link_init(&server->ready);
     link_init(&server->executions);
     link_init(&server->live);
+    link_init(&server->spent);
     link_init(&server->agents);
     link_init(&server->sse_streams);
     for (size_t i = 0; i < SERVER_SOCKETS; i++) {
@@ -218,6 +219,7 @@ static void serve(struct server *server)
         if (loop_turn(&server->loop, TICK_US) < 0)
             return;
         visitor_run(server);
+        execution_tidy(server);
         fronts_run(server);
         tick(server, clock_now_us());
     }

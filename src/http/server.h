@@ -58,6 +58,7 @@ struct server {
     struct link visitors, closed; /* connections; those that are freed after the turn */
     struct link waiting, ready;   /* exchanges whose reply comes later; that have some to send */
     struct link executions, live; /* newest last; those of them that are not over */
+    struct link spent;            /* executions whose jobs are to be freed */
     struct link agents;           /* clients of /mcp */
     struct link sse_streams;      /* their streams */
     size_t kept_bytes;            /* of results and events of all executions */

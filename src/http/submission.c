@@ -6,6 +6,7 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "http/server.h"
+#include "lib/runner.h"
 #include "model/request.h"
 
 #define WORKSPACE_SHOWN_MAX 30 /* with the tenant's name in front it still is a name */
@@ -335,31 +336,21 @@ static int bound(struct server *server, const struct tenant *tenant, sbr_request
     return request_set_caller(req, tenant->name, &fault->err) < 0 ? -1 : 0;
 }
 
-/* The fields that name roots become paths of the host. */
-static char *resolve(const struct server *server, const struct tenant *tenant, const json_t *body,
-                     struct submission_fault *fault)
-{
-    json_t *resolved = roots_resolve(&server->roots, tenant, body, fault);
-    char *text = resolved ? json_dumps(resolved, JSON_COMPACT) : NULL;
-
-    json_decref(resolved);
-    return text;
-}
-
 int submission_read(struct server *server, const struct tenant *tenant, const json_t *body,
                     sbr_request **ret, struct submission_fault *fault)
 {
-    scoped_free char *text = NULL;
     sbr_request *req = NULL;
+    json_t *resolved;
+    int r;
 
     if (check_fields(tenant, body, fault) < 0)
         return -1;
-    text = resolve(server, tenant, body, fault);
-    if (!text && fault->err.code)
-        return -1;
-    if (!text)
-        return err_set_oom(&fault->err, "request");
-    if (sbr_request_from_json(text, strlen(text), &req, &fault->err) < 0) {
+    resolved = roots_resolve(&server->roots, tenant, body, fault);
+    if (!resolved)
+        return fault->err.code ? -1 : err_set_oom(&fault->err, "request");
+    r = runner_read_request(resolved, &req, &fault->err);
+    json_decref(resolved);
+    if (r < 0) {
         fault->status = HTTP_UNPROCESSABLE_CONTENT;
         find_field(body, fault);
         roots_hide_in(&server->roots, tenant->name, fault->err.message, sizeof(fault->err.message));

@@ -253,7 +253,11 @@ static void read_frames(struct visitor *v)
         }
         if (n >= (ssize_t)sizeof(head)) {
             memcpy(&head, frame, sizeof(head));
-            if (take_frame(v, &head, frame + sizeof(head), (size_t)n - sizeof(head)))
+            bool taken = take_frame(v, &head, frame + sizeof(head), (size_t)n - sizeof(head));
+
+            if (taken && v->x && v->x->received) /* no frame comes before the reply */
+                return;
+            if (taken)
                 continue;
         }
         visitor_close(v);

@@ -89,6 +89,7 @@ void job_free(sbr_job *job)
 {
     if (!job)
         return;
+    job->warm.lingers = false;
     stage_run_drop(job);
     job_output_end(job, NULL);
     buf_done(&job->warm.blueprint);

@@ -11,7 +11,8 @@ void stage_run_drop(sbr_job *job)
         sandbox_end(&now->box);
         sandbox_done(&now->box);
     }
-    warm_release(job);
+    if (!job->warm.lingers || now->stage != STAGE_RUN)
+        warm_release(job);
     if (now->collecting)
         collect_reader_done(&now->collect_reader);
     if (now->staged)

@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/scope.h"
 #include "config/config.h"
+#include "lib/runner.h"
 #include "model/request.h"
 #include "plan/language.h"
 #include "plan/language_file.h"
@@ -89,6 +90,13 @@ int sbr_request_from_json(const char *json, size_t len, sbr_request **ret, sbr_e
         return err_set(e, SBR_E_INVALID, "request", "there is no %s",
                        json ? "place for the request" : "JSON text");
     return request_from_json(json, len, &req, e) < 0 ? e->code : return_checked(req, ret, e);
+}
+
+int runner_read_request(const struct json_t *root, sbr_request **ret, sbr_error *err)
+{
+    sbr_request *req;
+
+    return request_from_value(root, &req, err) < 0 ? err->code : return_checked(req, ret, err);
 }
 
 const sbr_error *sbr_request_error(const sbr_request *req)

@@ -67,8 +67,15 @@ void runner_set_id(sbr_job *job, const char *id)
     snprintf(job->client->id, sizeof(job->client->id), "%s", id);
 }
 
+void runner_keep_place(sbr_job *job)
+{
+    job->warm.lingers = true;
+}
+
 bool runner_find_version(sbr_job *job, sbr_result *result, bool may_wait)
 {
+    if (may_wait)
+        warm_release(job); /* the sandbox that is asked needs a place, too */
     return job_version_find(job, result, may_wait);
 }
 

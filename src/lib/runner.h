@@ -15,6 +15,7 @@
 struct buf;
 struct diff_options;
 struct features;
+struct json_t;
 struct language;
 struct tty_state;
 
@@ -33,6 +34,9 @@ void runner_probe(sbr_runtime *rt, enum runner_use use);
 const char *const *runner_backends(void);
 const struct features *runner_features(const sbr_runtime *rt);
 
+/* As sbr_request_from_json, of JSON that was parsed already. */
+int runner_read_request(const struct json_t *root, sbr_request **ret, sbr_error *err) must_check;
+
 /* What only our own clients set, as the functions of sandboxrun.h do: after sbr_job_start and
  * before the first dispatch. */
 
@@ -43,6 +47,9 @@ void runner_set_up(sbr_job *job, uint64_t started_us, const struct diff_options 
 void runner_skip_version(sbr_job *job);
 /* The id of the result, which a client has to know before the end. */
 void runner_set_id(sbr_job *job, const char *id);
+/* The engine gets the place of the run back from sbr_job_free, not before the result is there: what
+ * the engine does then takes no time from the client that waits for the result. */
+void runner_keep_place(sbr_job *job);
 /* After the end of a job that was dispatched: names the version of the tool, as sbr_run does.
  * False when the tool would have to be asked, in a sandbox, and `may_wait` forbids it. */
 bool runner_find_version(sbr_job *job, sbr_result *result, bool may_wait);

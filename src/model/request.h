@@ -241,5 +241,8 @@ int request_check_trees(const sbr_request *req, sbr_error *err) must_check;
 
 /* The JSON form; see docs/request.md. */
 int request_from_json(const char *json, size_t len, sbr_request **ret, sbr_error *err);
+/* The same for JSON that was parsed already. */
+struct json_t;
+int request_from_value(const struct json_t *root, sbr_request **ret, sbr_error *err);
 
 #endif

@@ -460,9 +460,20 @@ static int read_request(sbr_request *req, const json_t *root, sbr_error *err)
     return 0;
 }
 
-int request_from_json(const char *json, size_t len, sbr_request **ret, sbr_error *err)
+int request_from_value(const json_t *root, sbr_request **ret, sbr_error *err)
 {
     sbr_request *req = NULL;
+
+    if (request_new(NULL, NULL, &req, err) < 0 || read_request(req, root, err) < 0) {
+        request_free(req);
+        return err->code;
+    }
+    *ret = req;
+    return 0;
+}
+
+int request_from_json(const char *json, size_t len, sbr_request **ret, sbr_error *err)
+{
     json_error_t where;
     json_t *root = json_loadb(json, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
     int r;
@@ -471,14 +482,7 @@ int request_from_json(const char *json, size_t len, sbr_request **ret, sbr_error
         return err_set(err, SBR_E_INVALID, "request",
                        "the request is not valid JSON: line %d, column %d: %.120s", where.line,
                        where.column, where.text);
-    r = request_new(NULL, NULL, &req, err);
-    if (r == 0)
-        r = read_request(req, root, err);
+    r = request_from_value(root, ret, err);
     json_decref(root);
-    if (r < 0) {
-        request_free(req);
-        return r;
-    }
-    *ret = req;
-    return 0;
+    return r;
 }

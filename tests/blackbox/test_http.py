@@ -173,3 +173,13 @@ def test_a_killed_gateway_leaves_nothing(tmp_path):
         raise ZeroDivisionError  # the block's own end would ask why the gateway died
     with gateway.Gateway(tmp_path / "g") as http:  # at the same socket
         assert http.run({"language": "bash", "code": "echo $((2 + 2))"})["stdout"] == "4\n"
+
+
+def test_gives_the_only_place_of_an_engine_back(tmp_path):
+    """The engine gets it after the reply; also when the version of the tool has to be asked in a sandbox of its own."""
+    with engine.Engine(tmp_path / "engine", options=["--slots", "1"]) as warm:
+        with gateway.Gateway(tmp_path / "g", env=warm.environment()) as http:
+            for number in range(4):
+                request = {"language": ("python", "bash")[number % 2], "code": f"print({number})" if number % 2 == 0 else "echo 1"}
+                assert http.run(request)["exit_code"] == 0
+            assert engine.within(support.DEADLINE, lambda: warm.status()["running"] == 0), warm.status()

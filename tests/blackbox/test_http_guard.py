@@ -76,6 +76,31 @@ def test_sizes(http):
     assert http.ask("GET", "/healthz").status == 200
 
 
+CHUNKED = ("Transfer-Encoding: chunked", "Content-Type: application/json")
+INCOMPLETE = {
+    "no chunk": (CHUNKED, b""),
+    "part of a size": (CHUNKED, b"1"),
+    "part of a chunk": (CHUNKED, b"10\r\n{"),
+    "between chunks": (CHUNKED, b"1\r\n{\r\n"),
+    "no end of trailers": (CHUNKED, b"0\r\n"),
+    "more than a frame": (CHUNKED, b"c000\r\n" + b" " * 40000),
+    "short length": (("Content-Length: 9", "Content-Type: application/json"), b"{"),
+    "long length": (("Content-Length: 60000", "Content-Type: application/json"), b"{"),
+}
+
+
+@pytest.mark.parametrize("name", INCOMPLETE)
+@pytest.mark.parametrize("admitted", (False, True))
+def test_a_body_that_can_never_be_complete_ends_the_connection(http, name, admitted):
+    """The client sends no more, but still reads: there is no reply to half a request, and no wait for the rest.  Only
+    a client without a token gets the reason."""
+    headers, body = INCOMPLETE[name]
+    token = f"Authorization: Bearer {http.secret if admitted else 'none'}"
+    answer = http.raw(request(token, *headers, body=body), timeout=20)  # 60 s is how long a whole body may take
+    assert answer == b"" or (not admitted and b" 401 " in answer.split(b"\r\n")[0]), answer
+    assert http.ask("GET", "/v1/executions", token=http.secret).json()["executions"] == []
+
+
 def test_a_slow_header_is_cut_off(http):
     """Byte by byte it would never end."""
     host, port = http.address.rsplit(":", 1)
