@@ -342,9 +342,10 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(scene, *words, caller=Callers.ROOT, without=(), options=(), env=None, program=None,
-            **kwargs):
-    """Starts a program (the attacker, unless named) and ends it when the block is left."""
+def running(scene, *words, caller=None, without=(), options=(), env=None, program=None, **kwargs):
+    """Starts a program (the attacker, unless named) and ends it when the block is left.  The caller is root, where the
+    tests are root's."""
+    caller = caller or support.available_callers()[0]
     tool = str(scene.tools / "attack") if "mounts" in without else f"{INSIDE_TOOLS}/attack"
     line = [program] if program else [tool]
     env = {"PATH": "/usr/bin:/bin", "SANDBOX_RUN_COLD": "1", **(env or {})}
