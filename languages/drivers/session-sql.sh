@@ -33,6 +33,9 @@ start_postgres() {
     data=$folder/postgres
     mkdir -m 700 "$data"
     tar -C "$data" -xf "$2/template.tar"
+    # Groups of their own: an interrupt of the kernel's group would shut the server down, and end a
+    # client that reads its commands from a pipe.  `interrupt` cancels the statement.
+    set -m
     "$1/postgres" -D "$data" -k "$data" </dev/null >"$data/log" 2>&1 {channel}>&- &
     server=$!
     tar -C "$data" -xf "$2/template1.tar"
@@ -46,6 +49,7 @@ start_postgres() {
     connect=("$1/psql" -X -q -P pager=off -h "$data" -U postgres -d postgres)
     coproc client { exec "${connect[@]}" -A -P footer=off -P null=$'\036NULL' -F $'\037' -R $'\036' \
         2>"$folder/err" {channel}>&-; }
+    set +m
     version=$("$1/postgres" --version)
 }
 
