@@ -95,3 +95,17 @@ def test_an_interrupt_ends_the_cell_of_a_kernel_and_keeps_its_state(folder, root
         assert result["session"] == "kept" and shown.split()[-1] == "42", result
     finally:
         session.close()
+
+
+def test_a_session_of_postgres_shows_its_tables(folder, root):
+    machine_gives.skip_if(None if "postgres" in toolchains.names() else "postgres is not installed")
+    session = Session(own_state(folder, root), lang="postgres", caller=root)
+    try:
+        assert session.cell("CREATE TABLE numbers (a int, bee text); CREATE VIEW v AS SELECT a AS alpha FROM numbers;")["success"]
+        assert [(one["name"], one["type"], one["value"]) for one in session.json("vars", session.id)["data"]["vars"]] == [
+            ("numbers", "table", "a, bee"), ("v", "view", "alpha")]
+        assert not session.cell("BEGIN; SELECT nothing;")["success"]  # until ROLLBACK, no question has an answer
+        assert session.json("vars", session.id)["data"]["vars"] == [] and session.cell("ROLLBACK;")["success"]
+        assert session.value("SELECT count(*) FROM numbers;").split()[-1] == "0"
+    finally:
+        session.close()
