@@ -33,6 +33,9 @@ start_postgres() {
     data=$folder/postgres
     mkdir -m 700 "$data"
     tar -C "$data" -xf "$2/template.tar"
+    # Groups of their own: an interrupt of the kernel's group would shut the server down, and end a
+    # client that reads its commands from a pipe.  `interrupt` cancels the statement.
+    set -m
     "$1/postgres" -D "$data" -k "$data" </dev/null >"$data/log" 2>&1 {channel}>&- &
     server=$!
     tar -C "$data" -xf "$2/template1.tar"
@@ -46,6 +49,7 @@ start_postgres() {
     connect=("$1/psql" -X -q -P pager=off -h "$data" -U postgres -d postgres)
     coproc client { exec "${connect[@]}" -A -P footer=off -P null=$'\036NULL' -F $'\037' -R $'\036' \
         2>"$folder/err" {channel}>&-; }
+    set +m
     version=$("$1/postgres" --version)
 }
 
@@ -169,6 +173,70 @@ check() { # NUMBER
     fi
 }
 
+# Lines of the query's only column, in a file: a subshell could not speak to the client.
+things() { # QUERY
+    printf '%s\n' "$1" >"$folder/statement/things"
+    : >"$folder/out"
+    : >"$folder/err"
+    if [[ $dialect == sqlite ]]; then
+        say '.mode list'
+        say ".output $folder/out"
+        say ".read $folder/statement/things"
+        say '.output stdout'
+        say '.mode quote'
+        say '.separator "\037" "\036"'
+    else
+        say "\\o $folder/out"
+        say "\\i $folder/statement/things"
+        say '\o'
+    fi
+    reached || leave 0
+    LC_ALL=C tr '\036' '\n' <"$folder/out" | sed -e 1d -e '/^$/d' >"$folder/things"
+}
+
+in_sqlite="FROM pragma_table_list AS l WHERE l.schema <> 'temp' AND l.name NOT LIKE 'sqlite\_%' ESCAPE '\\'"
+in_postgres="FROM pg_class AS l WHERE relkind IN ('r', 'v', 'm', 'p') AND relnamespace = ANY
+    (SELECT oid FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema')"
+
+vars() { # NUMBER
+    local rows
+    if [[ $dialect == sqlite ]]; then
+        things "SELECT json_object('name', l.name, 'type', l.type, 'size', l.ncol, 'value',
+            substr((SELECT group_concat(name, ', ') FROM pragma_table_info(l.name)), 1, 80)) AS x $in_sqlite ORDER BY l.name;"
+    else
+        things "SELECT json_build_object('name', relname, 'type',
+            CASE WHEN relkind IN ('r', 'p') THEN 'table' ELSE 'view' END, 'size', relnatts, 'value',
+            left((SELECT string_agg(attname, ', ' ORDER BY attnum) FROM pg_attribute WHERE attrelid = l.oid AND attnum > 0
+                AND NOT attisdropped), 80)) AS x $in_postgres ORDER BY relname;"
+    fi
+    rows=$(<"$folder/things")
+    send answer "$1" ok "{\"vars\": [${rows//$'\n'/, }]}"
+}
+
+words='ALTER BEGIN COMMIT CREATE DELETE DISTINCT DROP EXPLAIN EXISTS FROM GROUP HAVING INDEX INSERT INTO
+JOIN LIMIT ORDER RETURNING ROLLBACK SELECT TABLE UNION UPDATE VALUES VIEW WHERE WITH'
+
+complete() { # NUMBER CURSOR
+    local LC_ALL=C word='' name text found=''
+    [[ ! ${code:0:$2} =~ [A-Za-z_][A-Za-z0-9_]*$ ]] || word=${BASH_REMATCH[0]}
+    if [[ $word && $dialect == sqlite ]]; then
+        things "SELECT l.name AS x $in_sqlite UNION SELECT c.name FROM pragma_table_list AS l, pragma_table_info(l.name) AS c
+            ${in_sqlite#*AS l} ORDER BY 1 LIMIT 500;"
+    elif [[ $word ]]; then
+        things "SELECT relname AS x $in_postgres UNION SELECT attname FROM pg_attribute WHERE attnum > 0
+            AND attrelid IN (SELECT oid $in_postgres) ORDER BY 1 LIMIT 500;"
+    fi
+    while [[ $word ]] && IFS='' read -r name; do
+        [[ ${name,,} == "${word,,}"* ]] || continue
+        quoted "$name"
+        found+="${found:+, }$text"
+    done < <(
+        printf '%s\n' $words
+        [[ ! $word ]] || cat "$folder/things"
+    )
+    send answer "$1" ok "{\"matches\": [$found], \"start\": $(($2 - ${#word}))}"
+}
+
 refuse() { # NUMBER MESSAGE
     local text
     quoted "$2"
@@ -231,7 +299,7 @@ reached || {
     leave 125
 }
 version=${version#"${version%%[0-9]*}"}
-can='"check"'
+can='"check", "complete", "vars"'
 [[ $dialect != sqlite ]] || can+=', "checkpoint"'
 send ready 0 - "{\"version\": \"${version%% *}\", \"can\": [$can], \"pid\": $$}"
 while IFS=' ' read -r -u "$channel" word number argument length; do
@@ -240,6 +308,8 @@ while IFS=' ' read -r -u "$channel" word number argument length; do
     case $word in
     execute) execute "$number" ;;
     check) check "$number" ;;
+    complete) complete "$number" "$argument" ;;
+    vars) vars "$number" ;;
     checkpoint | rollback) "$word" "$number" ;;
     *) send answer "$number" invalid '{"message": "this kernel cannot do that"}' ;;
     esac

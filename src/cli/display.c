@@ -334,6 +334,7 @@ void display_result(struct display *d, const json_t *result)
     d->filters[0] = d->filters[1] = (struct terminal_filter){ 0 };
     json_array_foreach(json_object_get(result, "display"), i, bundle)
         show_bundle(d, bundle, cell, i);
+    d->filters[0] = (struct terminal_filter){ 0 }; /* a value has its end of line */
     fflush(stdout);
     show_diagnosis(d, json_object_get(result, "diagnosis"));
     if (why && why[0] && outcome && strcmp(outcome, "exited") != 0 && !d->o->quiet)

@@ -302,6 +302,17 @@ def sqlite_kernel(tmp_path):
         yield kernel
 
 
+def test_sqlite_names_its_tables_and_completes_them(sqlite):
+    sqlite.run("CREATE TABLE numbers (a, bee); CREATE VIEW v AS SELECT a AS alpha FROM numbers; INSERT INTO numbers VALUES (1, 2);")
+    assert sqlite.ask("vars") == ("ok", {"vars": [
+        {"name": "numbers", "type": "table", "size": 2, "value": "a, bee"},
+        {"name": "v", "type": "view", "size": 1, "value": "alpha"}]})
+    assert sqlite.ask("complete", "-- é\nSELECT * FROM num", 23) == ("ok", {"matches": ["numbers"], "start": 20})
+    assert sqlite.ask("complete", "SELECT al", 9)[1]["matches"] == ["ALTER", "alpha"]
+    assert sqlite.ask("complete", "", 0)[1]["matches"] == []
+    assert sqlite.run("SELECT * FROM numbers;").shown[0]["application/json"] == [{"a": 1, "bee": 2}]
+
+
 def test_sqlite_shows_result_sets_and_keeps_transactions(sqlite):
     assert sqlite.run("CREATE TABLE t (a INT, b TEXT); INSERT INTO t VALUES (1, 'x;y'), (2, 'Ünï''s'), (3, NULL);"
                       "-- note; only").status == "ok"

@@ -113,6 +113,17 @@ def test_lines_are_edited_and_blocks_asked_for(own, root, folder):
     assert "x = 41" in history.read_text().replace("\\040", " ")
 
 
+def test_a_cell_without_output_leaves_no_line_behind_a_value(own, root):
+    with shown("repl", "python", caller=root, env=own) as screen:
+        prompt = Prompt(screen)
+        for line in ("6 * 7", "x = 5", "x", "print('open', end='')", "y = 6"):
+            prompt.type(line + "\r")
+        assert "python> 6 * 7\n42\npython> x = 5\npython> x\n5\npython> print('open', end='')\nopen\npython> y = 6\npython>" \
+            in screen.text
+        screen.type(CTRL_D)
+        screen.end()
+
+
 def test_a_cell_is_interrupted_and_the_names_stay(own, root):
     with shown("repl", caller=root, env=own) as screen:
         prompt = Prompt(screen)
