@@ -17,6 +17,8 @@
 #include "lib/image_pull.h"
 #include "lib/runner.h"
 
+#define STATUS_OURS 125 /* of `docker run` when no program ran */
+
 /* Replaces this process by `sandbox-run WORD...`; returns only when that fails. */
 static int execute(struct string_list *words, sbr_error *err)
 {
@@ -119,12 +121,29 @@ static int add_exec(struct string_list *list, const struct docker_run *run, sbr_
     return r;
 }
 
+static int show_help(sbr_error *err)
+{
+    struct string_list all = { 0 };
+    int r = string_list_add(&all, "docker", err);
+
+    if (r == 0 && (r = string_list_add(&all, "--help", err)) == 0)
+        r = execute(&all, err);
+    string_list_done(&all);
+    return r;
+}
+
 static int run_run(char **words, sbr_error *err)
 {
     struct docker_run run;
     struct string_list all = { 0 };
-    int r = docker_options_parse(words, &run, err);
+    int r;
 
+    if (words[0] && !strcmp(words[0], "--help"))
+        return show_help(err);
+    r = docker_options_parse(words, &run, err);
+    if (r == 0 && run.interactive && run.tty && !isatty(STDIN_FILENO))
+        r = err_set(err, SBR_E_INVALID, "docker",
+                    "the input device is not a TTY; leave -t out, or -i");
     if (r == 0 && (r = bring_image(run.image, err)) == 0 && (r = add_exec(&all, &run, err)) == 0 &&
         (!run.name || (r = docker_names_take(run.name, run.image, err)) == 0))
         r = execute(&all, err);
@@ -252,9 +271,15 @@ static int docker_run(struct options *o)
     const char *word = o->rest && o->rest[0] ? o->rest[0] : NULL;
     sbr_error err = { 0 };
 
-    for (size_t i = 0; word && i < ARRAY_LEN(actions); i++)
-        if (!strcmp(actions[i].name, word))
-            return actions[i].run(o->rest + 1, &err) < 0 ? cli_fail(o, &err) : 0;
+    for (size_t i = 0; word && i < ARRAY_LEN(actions); i++) {
+        int status;
+
+        if (strcmp(actions[i].name, word) != 0)
+            continue;
+        status = actions[i].run(o->rest + 1, &err) < 0 ? cli_fail(o, &err) : 0;
+        /* 127 would mean that the image has no such command. */
+        return status && actions[i].run == run_run ? STATUS_OURS : status;
+    }
     err_set(&err, SBR_E_UNSUPPORTED, "docker", "%s%.40s%s; there are %s",
             word ? "'docker " : "say what to do", word ? word : "",
             word ? "' is not done here" : "", known);

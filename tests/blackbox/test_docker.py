@@ -56,6 +56,22 @@ def test_run_means_what_docker_means(image, tmp_path):
 
 
 @pytest.mark.container
+def test_no_error_of_ours_looks_like_one_of_the_command(image, tmp_path):
+    """126 and 127 are about the command, 125 is about everything before it."""
+    ref = image[0]
+    for words, says in ((("oci:/nonesuch",), "there is no '/nonesuch'"), (("app@sha256:00",), "its digest"),
+                        (("--env-file", tmp_path / "none", ref), "cannot read"), (("-it", ref), "the input device is not a TTY"),
+                        (("-v", f"{tmp_path}/none:/d", ref), "there is no"), (("-w", "/none", ref), "cannot enter"),
+                        (("--stop-timeout", "x", ref), "--stop-timeout x: give seconds"), (("-m", "1k", ref), "--memory"),
+                        (("--stop-timeout", "61", ref), "from 0 to 60"), (("--nonesuch", ref), "is no option")):
+        status, out, said = docker(image, "run", *map(str, words), stdin=subprocess.DEVNULL)
+        assert (status, out) == (125, "") and says in said, (words, status, said)
+    assert docker(image, "run", "-t", ref, "test -t 1 || tty", stdin=subprocess.DEVNULL)[0] == 0, "a terminal without -i"
+    status, out, _ = docker(image, "run", "--help")
+    assert status == 0 and "docker run [OPTIONS] IMAGE" in out
+
+
+@pytest.mark.container
 def test_what_is_not_done_is_refused_with_one_sentence(image):
     for words, says in ((("run", "-d", image[0]), "--detach is refused"), (("logs", "web"), "is not kept here"),
                         (("ps", "-a"), "takes no options"), (("kill", "-s", "HUP", "web"), "--signal takes"),
