@@ -16,11 +16,32 @@ manifests=$PWD
 CARGO_HOME=$scratch/cargo
 export CARGO_HOME
 
+# An image may bring crates that its compiler can build, with their versions.
+own_lock=/usr/lib/sandbox-run/packages/rust/Cargo.lock
+newest='' # a crate that was asked for without a version
+
+# Cargo takes the newest crates, which tools of an older image may not be able to build or to read.
+explain() {
+    crate=$(sed -n 's/.*package `\([^ ]*\) v.* requires rustc .*/\1/p' "$scratch/messages" | head -n 1)
+    if [ -z "$crate" ] && grep -q 'failed to select a version\|failed to parse manifest' "$scratch/messages"; then
+        crate=$newest
+    fi
+    [ -z "$crate" ] || echo "These tools are too old for the newest $crate: add a version for them, as in --dep $crate@VERSION." >&2
+}
+
 quietly() {
     if ! "$@" > "$scratch/messages" 2>&1; then
         grep -v '^ *\(Updating\|Downloading\|Downloaded\|Compiling\|Locking\|Adding\|Running\|Fresh\) ' "$scratch/messages" >&2
+        explain
         exit 1
     fi
+}
+
+# The version of a crate that the lock has.
+locked() {
+    [ ! -f Cargo.lock ] || awk -v name="name = \"$1\"" '
+        $0 == name { found = 1 }
+        found && sub(/^version = "/, "") { sub(/".*/, ""); print; exit }' Cargo.lock
 }
 
 # A version of three numbers is exact; a shorter one means what it means to cargo.
@@ -30,6 +51,10 @@ add() {
     features=$(echo "$1" | sed -n 's/.*\[\(.*\)\].*/\1/p')
     case $version in
     [0-9]*.*.*) version="=$version" ;;
+    '')
+        version=$(locked "$name")
+        [ "$version" ] || newest=$name
+        ;;
     esac
     quietly "$cargo" add "$name${version:+@$version}" ${features:+--features "$features"}
 }
@@ -38,6 +63,7 @@ add() {
 for_one_file() {
     echo 'fn main() {}' > src/main.rs
     printf '[package]\nname = "program"\nversion = "0.0.0"\nedition = "2021"\n' > Cargo.toml
+    [ ! -f "$own_lock" ] || cp "$own_lock" Cargo.lock
     for word; do
         add "$word"
     done
@@ -90,6 +116,7 @@ for_project() {
         */Cargo.toml) ! grep -q '^\[package\]' "$file" || empty_sources "${file%/*}" ;;
         esac
     done
+    [ -f Cargo.lock ] || [ ! -f "$own_lock" ] || cp "$own_lock" Cargo.lock
     for word; do
         add "$word"
     done

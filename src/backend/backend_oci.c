@@ -45,7 +45,7 @@ struct oci {
     bool rootless;
 };
 
-/* Runtimes by the beginning of their name: an option that others do not know, and where to get it. */
+/* Runtimes by the beginning of their name: an option of their own, and where to get them. */
 static const struct {
     const char *name, *option, *from;
 } known[] = {

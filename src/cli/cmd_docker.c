@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "changes/kept_output.h"
 #include "cli/amounts.h"
 #include "cli/cli.h"
 #include "cli/docker_names.h"
@@ -16,6 +18,8 @@
 #include "image/image_store.h"
 #include "lib/image_pull.h"
 #include "lib/runner.h"
+
+#define STATUS_OURS 125 /* of `docker run` when no program ran */
 
 /* Replaces this process by `sandbox-run WORD...`; returns only when that fails. */
 static int execute(struct string_list *words, sbr_error *err)
@@ -113,20 +117,70 @@ static int add_exec(struct string_list *list, const struct docker_run *run, sbr_
 
     if (r == 0 && (r = string_list_add(list, "exec", err)) == 0 &&
         (r = add_user(list, image, run->user, err)) == 0 &&
-        (r = add_all(list, run->words.items, run->words.n, err)) == 0)
+        (r = add_all(list, run->words.items, run->words.n, err)) == 0 &&
+        (!run->name || (r = string_list_add(list, "--keep-output", err)) == 0))
         r = add_command(list, image, run, err);
     image_free(image);
     return r;
+}
+
+static int show_help(sbr_error *err)
+{
+    struct string_list all = { 0 };
+    int r = string_list_add(&all, "docker", err);
+
+    if (r == 0 && (r = string_list_add(&all, "--help", err)) == 0)
+        r = execute(&all, err);
+    string_list_done(&all);
+    return r;
+}
+
+/* The output of a run of this name. */
+struct logs {
+    const char *name;
+    char id[ENCODING_ID_SIZE];
+};
+
+static int find_logs(void *context, const struct kept_output *output)
+{
+    struct logs *logs = context;
+    size_t len = strlen(logs->name);
+
+    if (strncmp(output->about, logs->name, len) != 0 || output->about[len] != ':')
+        return 0;
+    snprintf(logs->id, sizeof(logs->id), "%s", output->id);
+    return 1;
+}
+
+/* The name is also what `docker logs` finds the output by; that of an earlier run goes. */
+static int take_name(const struct docker_run *run, sbr_error *err)
+{
+    struct logs logs = { .name = run->name };
+
+    if (setenv("SANDBOX_RUN_NAME", run->name, 1) < 0)
+        return err_set_oom(err, "docker");
+    if (docker_names_take(run->name, run->image, err) < 0)
+        return err->code;
+    while (kept_output_list(find_logs, &logs, err) > 0)
+        if (kept_output_remove(logs.id, err) < 0)
+            break; /* the newest is found first */
+    return 0;
 }
 
 static int run_run(char **words, sbr_error *err)
 {
     struct docker_run run;
     struct string_list all = { 0 };
-    int r = docker_options_parse(words, &run, err);
+    int r;
 
+    if (words[0] && !strcmp(words[0], "--help"))
+        return show_help(err);
+    r = docker_options_parse(words, &run, err);
+    if (r == 0 && run.interactive && run.tty && !isatty(STDIN_FILENO))
+        r = err_set(err, SBR_E_INVALID, "docker",
+                    "the input device is not a TTY; leave -t out, or -i");
     if (r == 0 && (r = bring_image(run.image, err)) == 0 && (r = add_exec(&all, &run, err)) == 0 &&
-        (!run.name || (r = docker_names_take(run.name, run.image, err)) == 0))
+        (!run.name || (r = take_name(&run, err)) == 0))
         r = execute(&all, err);
     string_list_done(&all);
     docker_options_done(&run);
@@ -191,12 +245,38 @@ static int kill_run(char **words, sbr_error *err)
     return 0;
 }
 
+static int print_stream(const char *id, enum kept_stream stream, int to, sbr_error *err)
+{
+    struct kept_output about;
+    scoped_fd int fd = -1;
+    char piece[65536];
+    ssize_t n;
+
+    if (kept_output_open(id, stream, &about, &fd, err) < 0)
+        return err->code;
+    while ((n = read(fd, piece, sizeof(piece))) > 0)
+        if (fd_write_all(to, piece, (size_t)n) < 0)
+            return err_set_errno(err, "docker", "cannot write the output of the run");
+    return n < 0 ? err_set_errno(err, "docker", "cannot read the output of the run") : 0;
+}
+
 static int logs_run(char **words, sbr_error *err)
 {
-    (void)words;
-    return err_set(err, SBR_E_UNSUPPORTED, "docker",
-                   "the output of a run goes to its caller and is not kept here; `sandbox-run exec "
-                   "--keep-output` keeps it for `sandbox-run output`");
+    struct logs logs = { .name = words[0] };
+
+    if (!words[0] || words[0][0] == '-' || words[1])
+        return err_set(err, SBR_E_UNSUPPORTED, "docker",
+                       "give one name and no options: it prints what the run has written so far");
+    if (kept_output_list(find_logs, &logs, err) < 0)
+        return err->code;
+    if (!logs.id[0])
+        return err_set(err, SBR_E_NOT_FOUND, "docker",
+                       "no output of a run with the name '%.80s' is kept; `docker run --name` "
+                       "keeps it for a day",
+                       words[0]);
+    return print_stream(logs.id, KEPT_STDOUT, STDOUT_FILENO, err) < 0
+               ? err->code
+               : print_stream(logs.id, KEPT_STDERR, STDERR_FILENO, err);
 }
 
 /* Words of `sandbox-run image` that mean the same. */
@@ -248,13 +328,19 @@ static const struct {
 
 static int docker_run(struct options *o)
 {
-    static const char known[] = "run, ps, kill, images, pull and rmi";
+    static const char known[] = "run, ps, kill, logs, images, pull and rmi";
     const char *word = o->rest && o->rest[0] ? o->rest[0] : NULL;
     sbr_error err = { 0 };
 
-    for (size_t i = 0; word && i < ARRAY_LEN(actions); i++)
-        if (!strcmp(actions[i].name, word))
-            return actions[i].run(o->rest + 1, &err) < 0 ? cli_fail(o, &err) : 0;
+    for (size_t i = 0; word && i < ARRAY_LEN(actions); i++) {
+        int status;
+
+        if (strcmp(actions[i].name, word) != 0)
+            continue;
+        status = actions[i].run(o->rest + 1, &err) < 0 ? cli_fail(o, &err) : 0;
+        /* 127 would mean that the image has no such command. */
+        return status && actions[i].run == run_run ? STATUS_OURS : status;
+    }
     err_set(&err, SBR_E_UNSUPPORTED, "docker", "%s%.40s%s; there are %s",
             word ? "'docker " : "say what to do", word ? word : "",
             word ? "' is not done here" : "", known);
@@ -263,7 +349,8 @@ static int docker_run(struct options *o)
 
 const struct command cmd_docker = {
     .name = "docker",
-    .usage = "run [OPTIONS] IMAGE [COMMAND...] | ps | kill NAME | images | pull REF | rmi REF",
+    .usage = "run [OPTIONS] IMAGE [COMMAND...] | ps | kill NAME | logs NAME | images | pull REF | "
+             "rmi REF",
     .help = "Docker's own words; also as a link named `docker`",
     .examples = "Examples:\n"
                 "  sandbox-run docker run --rm -it debian:12 bash\n"

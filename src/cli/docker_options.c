@@ -2,9 +2,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/scope.h"
 #include "base/text.h"
+
+#define STOP_MOST_S 60
 
 /* One option of Docker's: what takes its value, or the option of ours that means the same, or why
  * there is none.  With neither it asks for what every sandbox has. */
@@ -96,8 +99,19 @@ static int take_pids(struct docker_run *run, const char *value, sbr_error *err)
 static int take_stop_timeout(struct docker_run *run, const char *value, sbr_error *err)
 {
     scoped_free char *seconds = text_format("%ss", value);
+    uint64_t number;
 
+    if (text_parse_count(value, &number) != TEXT_OK || number > STOP_MOST_S)
+        return refuse("stop-timeout", value, "give seconds, from 0 to 60", err);
     return seconds ? add(run, "--grace", seconds, err) : err_set_oom(err, "docker");
+}
+
+/* Said here, because `exec` has another status for a file that is not there. */
+static int take_env_file(struct docker_run *run, const char *value, sbr_error *err)
+{
+    if (access(value, R_OK) < 0)
+        return err_set_errno(err, "docker", "--env-file: cannot read '%.200s'", value);
+    return add(run, "--env-file", value, err);
 }
 
 static int take_network(struct docker_run *run, const char *value, sbr_error *err)
@@ -232,7 +246,7 @@ static const struct docker_option options[] = {
     { 'i', "interactive",  false, NULL, take_interactive, NULL },
     { 't', "tty",          false, NULL, take_tty,         NULL },
     { 'e', "env",          true,  "--env",      NULL, NULL },
-    { 0,   "env-file",     true,  "--env-file", NULL, NULL },
+    { 0,   "env-file",     true,  NULL, take_env_file,     NULL },
     { 'v', "volume",       true,  NULL, take_volume,       NULL },
     { 0,   "mount",        true,  NULL, take_mount,        NULL },
     { 0,   "tmpfs",        true,  NULL, take_tmpfs,        NULL },

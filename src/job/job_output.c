@@ -1,6 +1,7 @@
 #include "job/job_output.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void job_output_describe(const sbr_job *job, char *about, size_t size)
@@ -10,7 +11,9 @@ void job_output_describe(const sbr_job *job, char *about, size_t size)
                           : req->code    ? "code"
                           : req->n_files ? req->files[0].path
                                          : "";
-    size_t used = (size_t)snprintf(about, size, "%.60s%s%.100s", req->language ? req->language : "",
+    const char *name = getenv("SANDBOX_RUN_NAME");
+    size_t used = (size_t)snprintf(about, size, "%.64s%s%.60s%s%.100s", name ? name : "",
+                                   name ? ":" : "", req->language ? req->language : "",
                                    req->language && program[0] ? " " : "", program);
 
     for (size_t i = 0; i < req->args.n && used < size; i++)

@@ -56,8 +56,24 @@ def test_run_means_what_docker_means(image, tmp_path):
 
 
 @pytest.mark.container
+def test_no_error_of_ours_looks_like_one_of_the_command(image, tmp_path):
+    """126 and 127 are about the command, 125 is about everything before it."""
+    ref = image[0]
+    for words, says in ((("oci:/nonesuch",), "there is no '/nonesuch'"), (("app@sha256:00",), "its digest"),
+                        (("--env-file", tmp_path / "none", ref), "cannot read"), (("-it", ref), "the input device is not a TTY"),
+                        (("-v", f"{tmp_path}/none:/d", ref), "there is no"), (("-w", "/none", ref), "cannot enter"),
+                        (("--stop-timeout", "x", ref), "--stop-timeout x: give seconds"), (("-m", "1k", ref), "--memory"),
+                        (("--stop-timeout", "61", ref), "from 0 to 60"), (("--nonesuch", ref), "is no option")):
+        status, out, said = docker(image, "run", *map(str, words), stdin=subprocess.DEVNULL)
+        assert (status, out) == (125, "") and says in said, (words, status, said)
+    assert docker(image, "run", "-t", ref, "test -t 1 || tty", stdin=subprocess.DEVNULL)[0] == 0, "a terminal without -i"
+    status, out, _ = docker(image, "run", "--help")
+    assert status == 0 and "docker run [OPTIONS] IMAGE" in out
+
+
+@pytest.mark.container
 def test_what_is_not_done_is_refused_with_one_sentence(image):
-    for words, says in ((("run", "-d", image[0]), "--detach is refused"), (("logs", "web"), "is not kept here"),
+    for words, says in ((("run", "-d", image[0]), "--detach is refused"), (("logs", "-f", "web"), "give one name"),
                         (("ps", "-a"), "takes no options"), (("kill", "-s", "HUP", "web"), "--signal takes"),
                         (("rmi", "a", "b"), "give one image"), (("build", "."), "'docker build' is not done here"),
                         (("run", "-p", "0.0.0.0:8080:80", image[0]), "beyond this machine")):
@@ -86,12 +102,17 @@ def test_a_named_run_is_listed_and_killed(image):
         assert [read_line(process.stdout).decode().strip() for _ in unnamed] == unnamed, "the lock stays outside"
         assert read_line(process.stdout) == b"up\n"
         assert re.search(r"^web +oci:\S+ ", docker(image, "ps")[1], re.M)
+        assert wait_until(lambda: docker(image, "logs", "web")[1].endswith("up\n")), "while it runs"
         status, _, said = docker(image, "run", "--name", "web", ref)
         assert status == 125 and "a run has the name 'web' already" in said
         assert docker(image, "kill", "web")[:2] == (0, "web\n")
         assert process.wait(support.DEADLINE) == -signal.SIGKILL
     assert wait_until(lambda: "web" not in docker(image, "ps")[1])
     assert "no run has the name 'web'" in docker(image, "kill", "web")[2]
+    assert docker(image, "run", "--name", "web", ref, "echo later; echo aside >&2")[0] == 0
+    assert docker(image, "logs", "web") == (0, "later\n", "aside\n"), "of the last run of that name"
+    status, _, said = docker(image, "logs", "we")
+    assert status == 127 and "no output of a run with the name 'we' is kept" in said
 
 
 @pytest.mark.container

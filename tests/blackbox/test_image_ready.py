@@ -10,6 +10,7 @@ import support
 from support import result_of, sandbox_run
 
 GO = 'package main\n\nimport (\n\t"fmt"\n\n\t"github.com/stretchr/testify/assert"\n)\n\n'
+DERIVED = "#[derive(serde::Serialize)]\nstruct Point { x: i32 }\nfn main() { println!(\"{}\", Point { x: 42 }.x); }\n"
 # Name: language, a program that uses a package, a mistake and its type, lines of a session and the last one's answer.
 READY = {
     "go": ("go", GO + "func main() {\n\tfmt.Println(assert.ObjectsAreEqual(1, 1))\n}\n", "true\n",
@@ -47,6 +48,9 @@ def test_an_image_is_the_same_for_all_and_programs_use_what_it_brings(name, fold
     assert result["stdout"] == says, result
     result = result_of("run", *words, "--check", "-c", mistake, caller=caller, env=env, timeout=3600)
     assert result["diagnosis"]["type"] == kind, result
+    if name == "rust":  # without a version: the image's own, because its compiler is too old for the newest
+        result = result_of("run", *words, "--dep", "serde[derive]", "-c", DERIVED, caller=caller, env=env, timeout=3600)
+        assert result["stdout"] == "42\n", result
     degraded = ["--allow-degraded"] if caller == support.Callers.USER else []
     done = sandbox_run("repl", *degraded, "--image", words[1], language, stdin=lines.encode(), caller=caller, env=env, timeout=3600)
     assert done.stdout.strip().endswith(b"42"), (done.stdout, done.stderr)

@@ -28,7 +28,7 @@ static void an_option_means_what_docker_means(void **state)
         { "-it img sh -c x", "" },
         { "--interactive=true --rm --init --cap-drop ALL img", "" },
         { "-i -e A=1 -eB --env C=3 img", "--env A=1 --env B --env C=3" },
-        { "-i --env-file f -w /srv img", "--env-file f --workdir /srv" },
+        { "-i --env-file /dev/null -w /srv img", "--env-file /dev/null --workdir /srv" },
         { "-i --read-only --allow-degraded img", "--read-only --allow-degraded" },
         { "-i -m 512m --memory-swap 512m --cpus=1.5 --pids-limit 64 img",
           "--memory 512m --cpus 1.5 --pids 64" },
