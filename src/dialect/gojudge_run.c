@@ -7,6 +7,7 @@
 
 #include "base/scope.h"
 #include "dialect/gojudge.h"
+#include "http/guard.h"
 #include "http/server.h"
 #include "http/submission.h"
 
@@ -213,7 +214,7 @@ void gojudge_run(struct exchange *x)
         return;
     if (n < 1 || n > COMMANDS_MAX)
         translate_reply(x, HTTP_BAD_REQUEST, json_string("no cmd provided, or more than 16"));
-    else
+    else if (guard_takes(x, n - 1))
         begin(x, body);
     json_decref(body);
 }

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "dialect/dialects.h"
 #include "http/dialect.h"
+#include "http/guard.h"
 #include "http/server.h"
 #include "http/submission.h"
 #include "model/result.h"
@@ -186,7 +187,7 @@ static void create_batch(struct exchange *x)
 {
     json_t *body, *answer, *one;
     bool any = false;
-    size_t i;
+    size_t i, n;
 
     if (!catalog_is_ready(x))
         return;
@@ -194,7 +195,8 @@ static void create_batch(struct exchange *x)
     if (!body)
         return;
     answer = json_array();
-    if (!check_batch(x, json_array_size(json_object_get(body, "submissions")))) {
+    n = json_array_size(json_object_get(body, "submissions"));
+    if (!check_batch(x, n) || !guard_takes(x, n - 1)) {
         json_decref(body);
         json_decref(answer);
         return;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "http/execution.h"
+#include "http/guard.h"
 #include "http/handlers.h"
 #include "http/problem.h"
 #include "http/server.h"
@@ -143,7 +144,7 @@ void batches_create(struct exchange *x)
                                          .remedy = "send a smaller one",
                                          .retry_s = 1,
                                          .position = running + 1 });
-    else if (read_all(x, requests, list) == 0)
+    else if (guard_takes(x, n - 1) && read_all(x, requests, list) == 0)
         start_all(x, list, n);
     for (size_t i = 0; i < n && i < BATCH_MAX; i++)
         sbr_request_free(list[i]);

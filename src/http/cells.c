@@ -111,6 +111,8 @@ static struct cell *open_cell(struct exchange *x, json_t *body)
 
 static void stream(struct exchange *x, struct cell *cell, const struct offload *o)
 {
+    struct execution *e;
+
     cell->execution = execution_open(x->server, &x->tenant);
     if (!cell->execution) {
         exchange_reply(x, HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
@@ -120,12 +122,11 @@ static void stream(struct exchange *x, struct cell *cell, const struct offload *
         free(o->words[WORD_LANGUAGE]);
         return;
     }
-    if (offload_start_alone(x, o) < 0) {
-        execution_end(cell->execution, NULL, NULL);
-        return;
-    }
-    reader_open(cell->execution, x, exchange_accepts(x), 0);
-    execution_set_location(cell->execution, x);
+    e = cell->execution;
+    if (offload_start_alone(x, o) < 0)
+        return; /* cell_over has freed the cell and ended the execution */
+    reader_open(e, x, exchange_accepts(x), 0);
+    execution_set_location(e, x);
 }
 
 void cells_create(struct exchange *x)

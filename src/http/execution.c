@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
 #include "base/clock.h"
 #include "base/scope.h"
@@ -230,7 +231,7 @@ static struct execution *make(struct server *server, const struct tenant *tenant
     e->server = server;
     e->mode = mode;
     e->req = req;
-    e->watch.fd = -1;
+    e->watch.fd = e->stop_fd = -1;
     e->keeps_events = mode != EXECUTION_WAITED;
     e->takes_stdin = e->keeps_events && req && !req->stdin_data;
     e->started_us = e->lines.started_us = clock_now_us();
@@ -343,6 +344,8 @@ void execution_cancel(struct execution *e)
     e->cancelled = true;
     if (e->job)
         sbr_job_cancel(e->job);
+    if (e->stop_fd >= 0)
+        (void)eventfd_write(e->stop_fd, 1);
 }
 
 static void free_spent(struct execution *e)

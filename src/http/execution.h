@@ -42,6 +42,7 @@ struct execution {
     bool began;   /* the program's own stage did */
     bool held;    /* a batch still needs it */
     bool foreign; /* it has no job: another call ends it */
+    int stop_fd;  /* an eventfd that stops that call; -1: none; borrowed */
     /* Replies in the form of a dialect; NULL: in our own. */
     void (*form)(const struct execution *e, struct exchange *x);
     void (*ended)(struct execution *e, void *context); /* may be NULL */

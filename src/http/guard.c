@@ -213,8 +213,6 @@ static bool check_body(struct exchange *x)
 
 static bool check_rate(struct exchange *x)
 {
-    unsigned int wait_s;
-
     if (!(x->route->flags & ROUTE_STARTS))
         return true;
     if (x->server->ending) {
@@ -223,7 +221,13 @@ static bool check_rate(struct exchange *x)
                                             .retry_s = 5 });
         return false;
     }
-    wait_s = rate_take(&x->tenant);
+    return guard_takes(x, 1);
+}
+
+bool guard_takes(struct exchange *x, size_t starts)
+{
+    unsigned int wait_s = rate_take(&x->tenant, starts);
+
     if (!wait_s)
         return true;
     problem_reply(x, &(struct problem){ .status = HTTP_TOO_MANY_REQUESTS,

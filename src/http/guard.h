@@ -6,5 +6,7 @@
 
 /* False: the exchange has its reply. */
 bool guard_admits(struct exchange *x, const char *method);
+/* Counts `starts` more for the rate than the one that the route counts for.  False: replied. */
+bool guard_takes(struct exchange *x, size_t starts);
 
 #endif

@@ -269,7 +269,7 @@ static bool may_start(struct exchange *x, struct agent_call *call)
         (x->tenant.concurrency && running > x->tenant.concurrency))
         wait_s = 1;
     else
-        wait_s = x->server->ending ? 5 : rate_take(&x->tenant);
+        wait_s = x->server->ending ? 5 : rate_take(&x->tenant, 1);
     if (wait_s) {
         refuse_now(x, &call->message,
                    "the token allows no more calls now; send this one again after Retry-After",

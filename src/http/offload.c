@@ -15,6 +15,7 @@
 
 static int done_fds[2] = { -1, -1 };
 static unsigned int working; /* of the loop's thread alone */
+static struct link at_work;
 
 /* What a thread tells the loop. */
 struct message {
@@ -57,6 +58,7 @@ static void reply(struct offload *o)
 static void work_done(struct offload *o)
 {
     working--;
+    link_remove(&o->link);
     if (o->done)
         o->done(o, o->r < 0 ? &o->err : NULL);
     if (o->x)
@@ -91,6 +93,7 @@ void offload_post(struct offload *o, const char *line, size_t len)
 
 int offload_open(struct server *server, sbr_error *err)
 {
+    link_init(&at_work);
     if (pipe2(done_fds, O_CLOEXEC) < 0)
         return err_set_errno(err, "http", "cannot make a pipe");
     server->offload = loop_watch_of(done_fds[0], message_came, server);
@@ -138,6 +141,8 @@ static bool is_started(struct offload *o)
     if (!o || working >= OFFLOAD_MAX || start_thread(o) < 0)
         return false;
     working++;
+    link_init(&o->link);
+    list_append(&at_work, &o->link);
     return true;
 }
 
@@ -155,6 +160,16 @@ int offload_start_own(struct server *server, const struct offload *given)
     return -1;
 }
 
+/* Calls of one tenant may wait for each other for hours, as cells of a session do. */
+static bool has_room(const struct tenant *tenant)
+{
+    unsigned int own = 0;
+
+    list_each(at, &at_work)
+        own += !strcmp(link_owner(at, struct offload, link)->tenant.name, tenant->name);
+    return tenant->local || own < OFFLOAD_TENANT_MAX;
+}
+
 static struct offload *begin(struct exchange *x, const struct offload *given)
 {
     struct offload *o = malloc(sizeof(*o));
@@ -165,7 +180,7 @@ static struct offload *begin(struct exchange *x, const struct offload *given)
         o->tenant = x->tenant;
         o->status = o->status ? o->status : x->route->status;
     }
-    if (is_started(o))
+    if (has_room(&x->tenant) && is_started(o))
         return o;
     problem_reply(x, &(struct problem){ .status = HTTP_TOO_MANY_REQUESTS,
                                         .detail = "too many requests of this kind wait",

@@ -4,7 +4,8 @@
 
 #include "http/exchange.h"
 
-#define OFFLOAD_MAX 256 /* at once; more are refused */
+#define OFFLOAD_MAX 256       /* at once; more are refused */
+#define OFFLOAD_TENANT_MAX 64 /* of one token's tenant, so that others have room */
 
 struct offload {
     /* In the thread.  0: `body` is the reply; NULL: it has none; negative: *err says why. */
@@ -31,6 +32,7 @@ struct offload {
     sbr_error err;
     uint64_t number;
     void *extra;
+    struct link link; /* of those at work; the loop's alone */
 };
 
 int offload_open(struct server *server, sbr_error *err) must_check;

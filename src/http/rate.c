@@ -32,7 +32,7 @@ static struct bucket *bucket_of(const struct tenant *tenant, uint64_t now_us)
     return oldest;
 }
 
-unsigned int rate_take(const struct tenant *tenant)
+unsigned int rate_take(const struct tenant *tenant, size_t starts)
 {
     uint64_t now_us = clock_now_us();
     struct bucket *bucket;
@@ -44,8 +44,10 @@ unsigned int rate_take(const struct tenant *tenant)
     if (bucket->left > tenant->per_minute)
         bucket->left = tenant->per_minute;
     bucket->at_us = now_us;
-    if (bucket->left < 1)
-        return (unsigned int)((1 - bucket->left) * 60 / tenant->per_minute) + 1;
-    bucket->left -= 1;
+    if (starts > tenant->per_minute)
+        return 60;
+    if (bucket->left < (double)starts)
+        return (unsigned int)(((double)starts - bucket->left) * 60 / tenant->per_minute) + 1;
+    bucket->left -= (double)starts;
     return 0;
 }

@@ -4,7 +4,8 @@
 
 #include "http/tenant.h"
 
-/* 0: it may; otherwise how many seconds to wait. */
-unsigned int rate_take(const struct tenant *tenant);
+/* `starts`: how many things it starts at once.  0: it may; otherwise how many seconds to wait, at
+ * most a minute also for more than the token ever allows. */
+unsigned int rate_take(const struct tenant *tenant, size_t starts);
 
 #endif

@@ -276,10 +276,15 @@ static int check_network(const struct tenant *tenant, const sbr_request *req,
 }
 
 /* Packages are installed over a network. */
+static bool may_install(const struct tenant *tenant)
+{
+    return tenant->network >= NETWORK_ALLOW;
+}
+
 static int check_deps(const struct tenant *tenant, const sbr_request *req,
                       struct submission_fault *fault)
 {
-    if (!req->deps.n || tenant->network >= NETWORK_ALLOW)
+    if (!req->deps.n || may_install(tenant))
         return 0;
     return refuse(fault, HTTP_FORBIDDEN, "deps",
                   "the token allows no network, which the installation of packages needs");
@@ -333,6 +338,8 @@ static int bound(struct server *server, const struct tenant *tenant, sbr_request
     if (tenant->languages[0] &&
         request_set_text(&req->only_languages, tenant->languages, &fault->err) < 0)
         return -1;
+    req->ceilings = tenant->ceilings;
+    req->installs_nothing = !may_install(tenant);
     return request_set_caller(req, tenant->name, &fault->err) < 0 ? -1 : 0;
 }
 
@@ -348,7 +355,7 @@ int submission_read(struct server *server, const struct tenant *tenant, const js
     resolved = roots_resolve(&server->roots, tenant, body, fault);
     if (!resolved)
         return fault->err.code ? -1 : err_set_oom(&fault->err, "request");
-    r = runner_read_request(resolved, &req, &fault->err);
+    r = api_request_read_value(resolved, &req, &fault->err);
     json_decref(resolved);
     if (r < 0) {
         fault->status = HTTP_UNPROCESSABLE_CONTENT;

@@ -163,8 +163,10 @@ static void call_over(struct offload *o, const sbr_error *err)
     struct work_call *b = o->extra;
 
     note_changes(o);
-    if (b->execution)
+    if (b->execution) {
+        b->execution->stop_fd = -1;
         execution_end(b->execution, o->body, err);
+    }
     call_done(b);
 }
 
@@ -292,6 +294,9 @@ static bool is_admitted(struct exchange *x, const sbr_request *req, struct work_
         return false;
     }
     b->execution->memory_bytes = larger->limits.value[SBR_MEMORY_BYTES];
+    b->execution->disk_bytes =
+        admission_disk_of(req) + (b->second ? admission_disk_of(b->second) : 0);
+    b->execution->stop_fd = b->stop_fd;
     return true;
 }
 

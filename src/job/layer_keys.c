@@ -141,7 +141,7 @@ static bool wants_dependencies(const sbr_job *job, const struct stage_def *def)
 {
     const struct request_file *file;
 
-    for (size_t i = 0; (file = file_at(job, i)); i++)
+    for (size_t i = 0; !job->req->installs_nothing && (file = file_at(job, i)); i++)
         for (unsigned int k = 0; !is_hidden(job, i) && k < def->n_manifests; k++)
             if (asks(&def->manifests[k], file))
                 return true;

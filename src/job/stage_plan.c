@@ -97,6 +97,7 @@ static int set_limits(sbr_job *job, const struct stage_def *def, sbr_error *err)
     ret->given = 0;
     if (stage == STAGE_COMPILE || stage == STAGE_CHECK)
         limits_override(ret, &job->req->compile_limits);
+    limits_lower(ret, &job->req->ceilings);
     return 0;
 }
 

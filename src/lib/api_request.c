@@ -92,7 +92,7 @@ int sbr_request_from_json(const char *json, size_t len, sbr_request **ret, sbr_e
     return request_from_json(json, len, &req, e) < 0 ? e->code : return_checked(req, ret, e);
 }
 
-int runner_read_request(const struct json_t *root, sbr_request **ret, sbr_error *err)
+int api_request_read_value(const struct json_t *root, sbr_request **ret, sbr_error *err)
 {
     sbr_request *req;
 

@@ -35,7 +35,7 @@ const char *const *runner_backends(void);
 const struct features *runner_features(const sbr_runtime *rt);
 
 /* As sbr_request_from_json, of JSON that was parsed already. */
-int runner_read_request(const struct json_t *root, sbr_request **ret, sbr_error *err) must_check;
+int api_request_read_value(const struct json_t *root, sbr_request **ret, sbr_error *err) must_check;
 
 /* What only our own clients set, as the functions of sandboxrun.h do: after sbr_job_start and
  * before the first dispatch. */

@@ -210,6 +210,13 @@ void limits_override(struct limits *limits, const struct limits *over)
     limits->given |= over->given;
 }
 
+void limits_lower(struct limits *limits, const struct limits *most)
+{
+    for (unsigned int i = 0; i < N_LIMITS; i++)
+        if (most->given & 1u << i && limits->value[i] > most->value[i])
+            limits->value[i] = most->value[i];
+}
+
 /* To a number that people read: a tenth of a GiB of this machine's memory is no matter. */
 static uint64_t round_down(uint64_t value)
 {

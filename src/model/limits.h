@@ -50,6 +50,8 @@ int limits_set_named(struct limits *limits, enum sbr_limit which, const char *na
 int limits_set_pair(struct limits *limits, const char *word, const char *pair, sbr_error *err);
 /* Replaces every limit that is set in `over`. */
 void limits_override(struct limits *limits, const struct limits *over);
+/* None of the limits is higher than the one of `most` that is given. */
+void limits_lower(struct limits *limits, const struct limits *most);
 
 /* Refuses a given limit that exceeds the machine, and lowers defaults to fit. */
 int limits_fit(struct limits *limits, const struct machine *machine, sbr_error *err) must_check;

@@ -97,7 +97,11 @@ struct sbr_request {
     /* With commas, `command` for args alone: the only languages that its runs may have, whoever
      * names them; NULL: any. */
     char *only_languages;
-    char *policy; /* NULL: "default" */
+    /* Of every stage before the program's own, whatever the language has for it; only the given
+     * ones. */
+    struct limits ceilings;
+    bool installs_nothing; /* files that list packages are files like others */
+    char *policy;          /* NULL: "default" */
     /* Of a request in JSON, until it is complete: a harness around the program, its values, and a
      * language of the request's own. */
     char *template_name, *language_file;

@@ -281,6 +281,8 @@ void request_free_surroundings(sbr_request *req)
 
 int request_override_surroundings(sbr_request *req, const sbr_request *over, sbr_error *err)
 {
+    limits_override(&req->ceilings, &over->ceilings);
+    req->installs_nothing |= over->installs_nothing;
     if ((over->only_languages &&
          request_set_text(&req->only_languages, over->only_languages, err) < 0) ||
         (over->backend && request_set_text(&req->backend, over->backend, err) < 0))

@@ -95,6 +95,25 @@ static void give(const struct capture_sink *sink, const char *data, size_t len)
         sink->on_bytes(sink->context, data, len);
 }
 
+/* Where the next chunk is read to.  A long stream is read to where it is kept, which
+ * saves a copy; a short one does not need so much room. */
+static char *capture_place(struct capture *capture)
+{
+    char *kept = NULL;
+
+    if (capture->keep && capture->kept.head.len >= CHUNK && capture_room(capture) >= CHUNK)
+        kept = head_tail_room(&capture->kept, CHUNK);
+    return kept ? kept : chunk_buffer;
+}
+
+static void capture_keep(struct capture *capture, const char *data, size_t len)
+{
+    if (data != chunk_buffer)
+        head_tail_added(&capture->kept, len);
+    else
+        head_tail_add(&capture->kept, data, len);
+}
+
 static void capture_take(struct capture *capture, const char *data, size_t len)
 {
     uint64_t room = capture_room(capture);
@@ -104,7 +123,7 @@ static void capture_take(struct capture *capture, const char *data, size_t len)
     give(&capture->file, data, part);
     give(&capture->sink, data, part);
     if (part && (capture->keep || capture->keep_tail))
-        head_tail_add(&capture->kept, data, part);
+        capture_keep(capture, data, part);
     /* The reader left: closing our end informs the program, as a direct pipe would. */
     if (part && capture->forward && forward_write(capture->forward, data, part) < 0 &&
         !capture->keep)
@@ -135,7 +154,8 @@ static ssize_t capture_splice(struct capture *capture)
 /* Reads into memory, and hands on from there; false when there are no more bytes for now. */
 static bool capture_copy(struct capture *capture)
 {
-    ssize_t n = read(capture->fd, chunk_buffer, CHUNK);
+    char *place = capture_place(capture);
+    ssize_t n = read(capture->fd, place, CHUNK);
 
     if (n == 0 || (n < 0 && capture->is_tty && errno == EIO)) {
         capture_close(capture);
@@ -143,7 +163,7 @@ static bool capture_copy(struct capture *capture)
     }
     if (n < 0)
         return errno == EINTR;
-    capture_take(capture, chunk_buffer, (size_t)n);
+    capture_take(capture, place, (size_t)n);
     if (capture->fd >= 0 && capture->forward && !forward_is_idle(capture->forward)) {
         capture_hold(capture);
         return false;

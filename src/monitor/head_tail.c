@@ -41,6 +41,25 @@ static void ring_add(struct head_tail *both, const char *data, size_t len)
     }
 }
 
+char *head_tail_room(struct head_tail *both, size_t len)
+{
+    char *room;
+
+    if (both->head.failed || len > both->head_max - both->head.len)
+        return NULL;
+    room = buf_extend(&both->head, len);
+    if (room)
+        both->head.len -= len;
+    return room;
+}
+
+void head_tail_added(struct head_tail *both, size_t len)
+{
+    both->total += len;
+    both->head.len += len;
+    both->head.data[both->head.len] = '\0';
+}
+
 void head_tail_add(struct head_tail *both, const char *data, size_t len)
 {
     size_t part = both->head.failed ? 0 : min_size(len, both->head_max - both->head.len);

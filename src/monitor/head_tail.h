@@ -18,6 +18,10 @@ struct head_tail {
 
 void head_tail_init(struct head_tail *both, size_t head_max, size_t tail_max);
 void head_tail_done(struct head_tail *both);
+/* Where the next `len` bytes can be put without a copy: for head_tail_added, or forgotten.  NULL:
+ * the head has no room for them. */
+char *head_tail_room(struct head_tail *both, size_t len);
+void head_tail_added(struct head_tail *both, size_t len);
 void head_tail_add(struct head_tail *both, const char *data, size_t len);
 /* Everything as `data`, or the head as `data` and the end as `tail`, each cut between two
  * characters of UTF-8.  `goes_on`: bytes that were not added came last, so the end is a cut as

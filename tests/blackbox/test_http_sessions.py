@@ -1,5 +1,6 @@
 """Sessions, cells, files, workspaces and batches over HTTP."""
 import concurrent.futures
+import contextlib
 import json
 import subprocess
 
@@ -9,6 +10,9 @@ import pytest
 import engine
 import gateway
 import support
+
+
+CELLS_AT_ONCE = 64  # of a tenant: OFFLOAD_TENANT_MAX
 
 
 @pytest.fixture(scope="module", name="http")
@@ -47,6 +51,25 @@ def test_cells_keep_their_variables(http, session):
     assert http.ask("GET", session + "/vars", token=http.secret).json()["data"]["vars"][0]["name"] == "x"
     rows = http.ask("GET", "/v1/sessions", token=http.secret).json()["sessions"]
     assert [row["id"] for row in rows] == [session.rsplit("/", 1)[1]] and rows[0]["cells"] == 5
+
+
+def test_waiting_cells_of_one_tenant_leave_room_for_others(http, session):
+    """Each has a thread of the gateway; one cell too many is refused, also as a stream."""
+    with contextlib.ExitStack() as stack:
+        for number in range(CELLS_AT_ONCE):
+            connection = stack.enter_context(contextlib.closing(http.connect(tcp=True)))
+            connection.request("POST", session + "/cells", json.dumps({"code": f"import time; time.sleep(600 + {number})"}),
+                               {"Authorization": f"Bearer {http.secret}", "Content-Type": "application/json"})
+
+        def refusals():
+            return [http.ask("POST", session + "/cells", {"code": "1"}, token=http.secret, Accept=kind)
+                    for kind in ("application/json", "text/event-stream", "application/x-ndjson")]
+
+        found = []
+        assert engine.within(support.DEADLINE, lambda: found.append(refusals()) or {r.status for r in found[-1]} == {429}), [
+            r.body for r in found[-1]]
+        assert http.ask("GET", "/v1/changes", token=http.other).status == 200
+    assert engine.within(support.DEADLINE, lambda: http.ask("GET", "/v1/changes", token=http.secret).status == 200)
 
 
 def test_files_of_a_session(http, session):

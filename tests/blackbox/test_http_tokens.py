@@ -1,4 +1,5 @@
 """Tokens of the gateway: who may do what, how much, and not any more."""
+import contextlib
 import json
 import os
 import subprocess
@@ -6,6 +7,7 @@ import tempfile
 
 import pytest
 
+import engine
 import gateway
 import support
 
@@ -59,6 +61,55 @@ def test_ceilings_hold(http):
     second = http.ask("POST", "/v1/executions", {"language": "bash", "code": ":"}, token=token)
     assert second.status == 429 and int(second.headers["Retry-After"]) >= 1 and second.json()["position"] == 2
     assert http.ask("DELETE", first.headers["Location"], token=token).status == 202
+
+
+def test_ceilings_hold_in_the_stages_before_the_run(http):
+    """A compiler's limits come from the language's file, and are higher than those of a program."""
+    token = http.token("compiles", "--limit", "memory=200m", "--limit", "pids=40")
+    result = http.run({"language": "c", "code": "int main(void) { return 41; }"}, token=token)
+    assert result["exit_code"] == 41, result
+    stages = {stage["name"]: stage["limits"] for stage in result["stages"]}
+    assert "compile" in stages
+    assert {(limits["memory_bytes"], limits["pids"]) for limits in stages.values()} == {(200 << 20, 40)}
+
+
+def test_a_token_without_network_installs_nothing(http):
+    """Neither by name nor by a file that lists packages, which then is a file like others."""
+    token = http.token("no-packages", "--network", "none")
+    named = http.ask("POST", "/v1/executions", {"language": "python", "code": "1", "deps": ["six"]}, token=token)
+    assert named.status == 403 and named.json()["errors"][0]["pointer"] == "#/deps"
+    for path, content in (("requirements.txt", "no-such-package-1f0c\n"),
+                          ("pyproject.toml", "[project]\nname = 'x'\nversion = '1'\ndependencies = ['no-such-package-1f0c']\n")):
+        body = {"language": "python", "code": f"print(open({path!r}).read())", "files": [{"path": path, "content": content}]}
+        result = http.run(body, token=token)
+        assert (result["exit_code"], result["stdout"].strip()) == (0, content.strip()), result
+        assert [stage["name"] for stage in result["stages"]] == ["run"]
+        assert [row["exit_code"] for row in http.ask("POST", "/v1/batch", {"requests": [body]}, token=token).json()["results"]] == [0]
+
+
+def test_a_batch_counts_for_the_rate_with_all_its_runs(http):
+    token = http.token("batches", "--rate", "4")
+
+    def batch(size):
+        return http.ask("POST", "/v1/batch", {"requests": [{"language": "bash", "code": ":"}] * size}, token=token)
+
+    assert batch(3).status == 200
+    refused = batch(3)
+    assert refused.status == 429 and refused.json()["code"] == "rate" and int(refused.headers["Retry-After"]) >= 1
+    assert batch(250).status == 429
+
+
+def test_work_on_code_can_be_cancelled(http):
+    token = http.token("works")
+    with contextlib.closing(http.connect(tcp=True)) as connection:
+        body = json.dumps({"language": "bash", "code": "sleep 1", "repeat": 1000, "warm_up": 0})
+        connection.request("POST", "/v1/profiles", body, {"Authorization": f"Bearer {token}", "Content-Type": "application/json"})
+        rows = []
+        assert engine.within(support.DEADLINE,
+                             lambda: rows.extend(http.ask("GET", "/v1/executions", token=token).json()["executions"]) or rows)
+        assert http.ask("DELETE", "/v1/executions/" + rows[0]["id"], token=token).status == 202
+        connection.getresponse().read()
+    assert http.ask("GET", "/v1/executions/" + rows[0]["id"], token=token).json()["status"] in ("done", "failed")
 
 
 def test_a_second_kernel_is_bound_to_the_languages_too(http):

@@ -8,6 +8,20 @@
 #define EURO "\xe2\x82\xac"
 #define FACE "\xf0\x9f\x98\x80"
 
+/* Every second part without a copy, where the head has room for it and more. */
+static void add(struct head_tail *both, size_t i, const char *text, size_t len)
+{
+    char *room = i % 2 ? head_tail_room(both, len + 1) : NULL;
+
+    if (!room) {
+        head_tail_add(both, text, len);
+        return;
+    }
+    memset(room, 'x', len + 1);
+    memcpy(room, text, len);
+    head_tail_added(both, len);
+}
+
 /* Adds `text` in parts of `step` bytes to a beginning and an end of four bytes each. */
 static struct output kept(const char *text, size_t step, bool goes_on)
 {
@@ -17,7 +31,7 @@ static struct output kept(const char *text, size_t step, bool goes_on)
 
     head_tail_init(&both, 4, 4);
     for (size_t i = 0; i < len; i += step)
-        head_tail_add(&both, text + i, len - i < step ? len - i : step);
+        add(&both, i / step, text + i, len - i < step ? len - i : step);
     head_tail_take(&both, goes_on, &ret);
     return ret;
 }
@@ -93,6 +107,22 @@ static void the_end_may_be_a_cut_as_well(void **state)
     free(out.data);
 }
 
+static void the_head_has_no_room_for_more_than_its_part(void **state)
+{
+    struct output out = { 0 };
+    struct head_tail both;
+
+    (void)state;
+    head_tail_init(&both, 4, 4);
+    assert_null(head_tail_room(&both, 5));
+    assert_non_null(head_tail_room(&both, 4)); /* forgotten */
+    head_tail_add(&both, "12", 2);
+    assert_null(head_tail_room(&both, 3));
+    head_tail_take(&both, false, &out);
+    assert_string_equal(out.data, "12");
+    free(out.data);
+}
+
 static void only_the_end_can_be_kept(void **state)
 {
     struct output out = { 0 };
@@ -119,6 +149,7 @@ int main(void)
         cmocka_unit_test(a_cut_is_between_two_characters),
         cmocka_unit_test(bytes_that_are_no_characters_are_bytes),
         cmocka_unit_test(the_end_may_be_a_cut_as_well),
+        cmocka_unit_test(the_head_has_no_room_for_more_than_its_part),
         cmocka_unit_test(only_the_end_can_be_kept),
     };
 

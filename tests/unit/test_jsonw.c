@@ -199,6 +199,53 @@ static void a_failed_writer_gives_nothing(void **state)
     assert_null(jsonw_take(&j));
 }
 
+/* As the standard has it, one byte at a time. */
+static size_t escape_slowly(const char *text, size_t len, char *out)
+{
+    static const char letters[] = "btnvfr";
+    size_t n = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)text[i];
+
+        if (c == '"' || c == '\\')
+            n += (size_t)sprintf(out + n, "\\%c", c);
+        else if (c >= '\b' && c <= '\r' && c != '\v')
+            n += (size_t)sprintf(out + n, "\\%c", letters[c - '\b']);
+        else if (c < ' ' || c == 127)
+            n += (size_t)sprintf(out + n, "\\u%04x", c);
+        else
+            out[n++] = (char)c;
+    }
+    return n;
+}
+
+/* Chunks of the fast way end at any place. */
+static void every_byte_is_escaped_at_every_place(void **state)
+{
+    enum { MOST = 50 };
+    char text[MOST], wanted[6 * MOST + 3];
+
+    (void)state;
+    for (unsigned int c = 0; c < 256; c++)
+        for (size_t at = 0; at < MOST; at++) {
+            char *made;
+            size_t n;
+
+            memset(text, 'a', sizeof(text));
+            text[at] = text[MOST - 1] = (char)c;
+            wanted[0] = '"';
+            n = escape_slowly(text + at % 17, MOST - at % 17, wanted + 1);
+            assert_int_equal(jsonw_escaped_len(text + at % 17, MOST - at % 17), n);
+            memcpy(wanted + 1 + n, "\"", 2);
+            jsonw_init(&j, false);
+            jsonw_bytes(&j, NULL, text + at % 17, MOST - at % 17);
+            made = jsonw_take(&j);
+            assert_string_equal(made, wanted);
+            free(made);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +258,7 @@ int main(void)
         cmocka_unit_test(keys_are_escaped_too),
         cmocka_unit_test(fractions_are_exact_and_short),
         cmocka_unit_test(a_failed_writer_gives_nothing),
+        cmocka_unit_test(every_byte_is_escaped_at_every_place),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
