@@ -107,6 +107,9 @@ def test_a_comparison_and_a_profile_are_the_same_by_each_way(http, library, fold
     for one in found:
         valid("profile", one)
         assert (one["program"], one["language"], one["runs"], one["succeeded"]) == ("one.py", "python", 2, 2)
+    busy = {"language": "python", "code": "def slow():\n    return sum(i * i for i in range(2000000))\nslow()"}
+    found = valid("profile", asked(http, "/v1/profiles", {**busy, "repeat": 1, "warm_up": 0, "functions": True}))
+    assert any("slow" in one["function"] and one["total_ms"] > 0 for one in found["functions"]), found["functions"]
 
 
 def test_a_comparison_says_why_nothing_was_compared(http):
@@ -130,6 +133,7 @@ def test_a_comparison_says_why_nothing_was_compared(http):
     ("/v1/comparisons", {"a": {"args": ["true"]}, "b": {"args": ["true"]}, "repeat": 10 ** 6}, "repeat"),
     ("/v1/profiles", {"args": ["true"], "repeat": 0}, "repeat"),
     ("/v1/profiles", {"args": ["true"], "warm_up": -1}, "warm_up"),
+    ("/v1/profiles", {"args": ["true"], "functions": "all"}, "functions"),
     ("/v1/profiles", {"project": "/etc", "args": ["true"]}, "project")])
 def test_hostile_bodies_are_refused_with_their_field(http, path, body, field):
     wrong = http.ask("POST", path, body, token=http.secret)
