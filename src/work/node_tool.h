@@ -2,7 +2,7 @@
 #ifndef WORK_NODE_TOOL_H
 #define WORK_NODE_TOOL_H
 
-/* npx would ask the registry for one that is missing, also with --no-install, and wait for a network
+/* npx would ask the registry for a missing one, also with --no-install, and wait for a network
  * that a sandbox has not: more than a minute. */
 #define NODE_TOOL(command, package)                                                                \
     "sh", "-c",                                                                                    \

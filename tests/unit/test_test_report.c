@@ -49,11 +49,11 @@ static void junit_has_cases_with_their_ends(void **state)
         "<testcase classname='a.b' name='x' time='0.5' file='t.py' line='3'/>"
         "<testcase classname='a' name='y&lt;'><failure message='no'>deep</failure></testcase>"
         "<testcase classname='test' name='z'><skipped/></testcase>"
-        "<testcase name='e'><error>boom</error></testcase></testsuite></testsuites>",
+        "<testcase name='e\x1b'><error>boom</error></testcase></testsuite></testsuites>",
         (const struct wanted[]){ { "a.b::x", CASE_PASSED, NULL, "t.py", 3 },
                                  { "a::y<", CASE_FAILED, "no\n", NULL, 0 },
                                  { "s::z", CASE_SKIPPED, NULL, NULL, 0 },
-                                 { "e", CASE_BROKEN, "boom", NULL, 0 },
+                                 { "e?", CASE_BROKEN, "boom", NULL, 0 },
                                  { 0 } });
     assert_report(
         test_report_parse_junit, /* which counts lines from 0 */
