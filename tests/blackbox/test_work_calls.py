@@ -209,3 +209,12 @@ def test_a_client_that_leaves_ends_the_work(http, path, body):
 def running(http):
     return sum(one["status"] in ("queued", "running") for one in
                http.ask("GET", "/v1/executions", token=http.secret).json()["executions"])
+
+
+def test_golden_cases_of_the_body_run_in_a_workspace(http):
+    """What `verify` does not look for among a tenant's own files."""
+    assert http.ask("PUT", "/v1/workspaces/golden-w/files/a.txt", b"hello\n", token=http.secret).status == 204
+    cases = [{"name": name, "command": "cat a.txt", "stdout": text} for name, text in (("good", "hello\n"), ("bad", "other\n"))]
+    found = asked(http, "/v1/golden", {"workspace": "golden-w", "cases": cases})
+    assert {one["name"]: one["outcome"] for one in found["cases"]} == {"good": "passed", "bad": "failed"}
+    assert http.ask("DELETE", "/v1/workspaces/golden-w", token=http.secret).status in (200, 204)
