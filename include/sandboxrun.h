@@ -472,10 +472,11 @@ typedef struct sbr_profile {
     unsigned int repeat;  /* runs that are measured, up to 100000; 0: 10 */
     unsigned int warm_up; /* runs before, which do not count */
     int stop_fd;          /* readable: it ends; 0: none */
+    int functions;        /* not 0: one more run, with samples of its functions */
 } sbr_profile;
-/* Runs a program again and again.  *ret becomes JSON: times and memory of the runs, and what the
- * last one used over time; the caller frees it.  SBR_E_INVALID: the program cannot be compiled;
- * SBR_E_BUSY: it was stopped. */
+/* Runs a program again and again.  *ret becomes JSON: times and memory of the runs, what the last
+ * one used over time, and which functions used the time; the caller frees it.  SBR_E_INVALID: the
+ * program cannot be compiled; SBR_E_BUSY: it was stopped. */
 int sbr_profile_run(sbr_runtime *rt, const sbr_request *req, const sbr_profile *how, char **ret,
                     sbr_error *err);
 

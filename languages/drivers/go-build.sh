@@ -94,8 +94,12 @@ set_up() {
         mkdir -p "$GOCACHE"
         cp -rs "$DEPS/cache/." "$GOCACHE"
         cp "$DEPS"/go.* .
+        # What the program imports is known here and not to the installer, which has compared every
+        # module with its sum: go.mod and go.sum are completed from the cache.
         GOMODCACHE=$DEPS/mod
-        export GOMODCACHE
+        GOSUMDB=off
+        GOFLAGS="$GOFLAGS -mod=mod"
+        export GOMODCACHE GOSUMDB GOFLAGS
     elif ! has_module "$directory"; then
         (cd "${PROJECT:-$directory}" && "$go" mod init program) 2> "$scratch/messages" || cat "$scratch/messages" >&2
     fi

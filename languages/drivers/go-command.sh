@@ -1,7 +1,8 @@
 #!/bin/sh
 # go-command.sh COMMAND...: with the modules of $DEPS and the compiled library of $PREPARED, if any.
 #
-# The caller's own GOFLAGS, CGO_ENABLED and GOCACHE count.
+# The caller's own GOFLAGS, CGO_ENABLED and GOCACHE count.  The installer has compared the modules with
+# go.sum and the database of sums, which cannot be reached from here.
 flags=${GOFLAGS-}
 cgo=${CGO_ENABLED-}
 # shellcheck source-path=SCRIPTDIR source=go-env.sh
@@ -23,10 +24,30 @@ if [ -z "${GOCACHE-}" ]; then
     [ -z "${PREPARED-}" ] || cp -rs "$PREPARED/cache/." "$GOCACHE"
     [ -z "${DEPS-}" ] || cp -rs "$DEPS/cache/." "$GOCACHE"
 fi
+# The project's go.mod may lack what --dep named, and go.sum may be missing: what the installer has
+# completed stands for both, beside the project, so that a build leaves no change of them.
+use_installed_mod() {
+    if [ ! -e go.mod ]; then
+        cp "$DEPS"/go.* .
+        return
+    fi
+    case "$*" in
+    *"go mod "* | *"go get "* | *"go work "*) return ;; # which are about the project's own
+    esac
+    [ ! -e go.work ] || return 0 # Go refuses the two together
+    mkdir -p "${TMPDIR:-/tmp}/go-installed"
+    cp "$DEPS"/go.* "${TMPDIR:-/tmp}/go-installed"
+    GOFLAGS="$GOFLAGS -modfile=${TMPDIR:-/tmp}/go-installed/go.mod"
+}
+
 if [ -n "${DEPS-}" ]; then
     GOMODCACHE=$DEPS/mod
-    export GOMODCACHE
-    [ -d vendor ] || GOFLAGS="$GOFLAGS -mod=mod"
+    GOSUMDB=off
+    export GOMODCACHE GOSUMDB
+    if [ ! -d vendor ]; then
+        GOFLAGS="$GOFLAGS -mod=mod"
+        use_installed_mod "$@"
+    fi
 fi
 GOFLAGS=${flags:-$GOFLAGS}
 unset DEPS PREPARED

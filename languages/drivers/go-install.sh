@@ -31,6 +31,12 @@ cd "$scratch/program"
 [ -f go.mod ] || quietly "$go" mod init program
 [ $# -eq 0 ] || quietly "$go" get "$@"
 quietly "$go" mod download
+# A go.mod that was not tidied is completed when the program's imports are known: then any module of
+# the list may be required, and Go reads the go.mod of each that it requires itself.
+mkdir "$scratch/whole"
+cp go.* "$scratch/whole"
+"$go" list -m -f '{{if not .Main}}-require={{.Path}}@{{.Version}}{{end}}' all 2> /dev/null |
+    (cd "$scratch/whole" && xargs -r "$go" mod edit && "$go" mod graph) > /dev/null 2>&1 || true
 
 # The program's sources are not here, so its imports are unknown: compiles the packages of the
 # modules that are named, as far as possible and for a limited time.  The others are compiled with

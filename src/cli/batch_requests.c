@@ -213,10 +213,16 @@ static int open_input(struct requests *r, sbr_error *err)
     const struct options *o = r->front->o;
     struct stat st;
 
+    if (o->n_positional == 2 && stat(o->positional[1], &st) == 0 && S_ISDIR(st.st_mode))
+        return err_set(err, SBR_E_INVALID, "options",
+                       "to run '%.100s' with each case of '%.100s', write "
+                       "`sandbox-run batch --cases DIR PROGRAM`",
+                       o->positional[0], o->positional[1]);
     if (o->n_positional != 1 || o->rest || o->code || o->files.n || o->request_path)
         return err_set(
             err, SBR_E_INVALID, "options",
-            "name one file with a request on each line, one directory of programs, or -");
+            "name one file with a request on each line, one directory of programs, or -; "
+            "--cases DIR runs one program with many inputs");
     if (stat(o->positional[0], &st) == 0 && S_ISDIR(st.st_mode))
         return list_programs(r, o->positional[0], err);
     return read_lines(r, o->positional[0], err);

@@ -14,7 +14,7 @@
 #include "work/comparison.h"
 
 struct compare_options {
-    struct texts inputs;
+    struct texts inputs, requests;
     const char *cases, *repeat, *warm_up, *checker, *tolerance;
 };
 
@@ -31,6 +31,8 @@ static const struct option own_options[] = {
       OPTION_OWN(struct compare_options, checker) },
     { 0, "tolerance", "X", "of the checker floats, absolute or relative; 1e-6 without it",
       OPTION_OWN(struct compare_options, tolerance) },
+    { 0, "request", "FILE", "a program as a request in JSON; given twice, instead of two names",
+      OPTION_OWN(struct compare_options, requests) },
     { 'l', "lang", "NAME", "language of both programs (default: from the name of each)",
       OPTION_FIELD(lang) },
     { 'd', "dep", "NAME[@VERSION]", "a package that both need; installed once, then kept",
@@ -84,17 +86,28 @@ static int read_inputs(struct compare_call *c, sbr_error *err)
     return r;
 }
 
+static int open_program(struct compare_call *c, size_t i, struct measured *ret, sbr_error *err)
+{
+    struct options o = *c->o;
+
+    if (!c->own->requests.n)
+        return measured_open(c->o, &c->o->positional[i], ret, err);
+    o.request_path = c->own->requests.items[i];
+    return measured_open(&o, NULL, ret, err);
+}
+
 static int open_comparison(struct compare_call *c, sbr_error *err)
 {
     const struct options *o = c->o;
 
-    if (o->n_positional != 2)
+    if ((c->own->requests.n ? c->own->requests.n : (size_t)o->n_positional) != 2 ||
+        (c->own->requests.n && o->n_positional))
         return err_set(err, SBR_E_INVALID, "options",
                        "name two programs, as in `sandbox-run compare old.py new.py`");
     if (measured_count("repeat", c->own->repeat, MEASURE_RUNS, &c->repeat, err) < 0 ||
         measured_count("warm-up", c->own->warm_up, 1, &c->warm_up, err) < 0 ||
-        read_inputs(c, err) < 0 || measured_open(o, &o->positional[0], &c->a, err) < 0 ||
-        measured_open(o, &o->positional[1], &c->b, err) < 0)
+        read_inputs(c, err) < 0 || open_program(c, 0, &c->a, err) < 0 ||
+        open_program(c, 1, &c->b, err) < 0)
         return err->code;
     return runner_open(RUNNER_LONG, o->cold, &c->rt, err);
 }
@@ -110,8 +123,12 @@ static int run_all(struct compare_call *c, sbr_error *err)
                               .checker = c->own->checker,
                               .tolerance = c->own->tolerance };
 
-    c->comparison.a = (struct measure){ .req = c->a.o.request, .program = c->o->positional[0] };
-    c->comparison.b = (struct measure){ .req = c->b.o.request, .program = c->o->positional[1] };
+    c->comparison.a = (struct measure){ .req = c->a.o.request };
+    c->comparison.b = (struct measure){ .req = c->b.o.request };
+    if (c->o->n_positional) {
+        c->comparison.a.program = c->o->positional[0];
+        c->comparison.b.program = c->o->positional[1];
+    }
     return comparison_run(c->rt, &how, &hooks, &c->comparison, err);
 }
 

@@ -267,8 +267,8 @@ const struct command cmd_golden = {
     .own_size = sizeof(struct golden_options),
     .options =
         (const struct option *const[]){ own_options, options_tools, options_trees, options_network,
-                                        options_isolation, options_json, options_config,
-                                        options_look, options_general, NULL },
+                                        options_isolation, options_json, options_max_chars,
+                                        options_config, options_look, options_general, NULL },
     .limits = LIMITS_ALL,
     .run = run_golden,
 };

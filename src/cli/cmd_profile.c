@@ -57,7 +57,8 @@ static int open_profile(struct profile_call *p, sbr_error *err)
     scoped_free char *input = NULL;
     size_t len;
 
-    if (o->n_positional != (o->code || o->files.n || o->request_path ? 0 : 1))
+    if (o->n_positional != (o->code || o->files.n || o->request_path ? 0 : 1) &&
+        (o->n_positional || !o->request->project))
         return err_set(err, SBR_E_INVALID, "options",
                        "name one program, as in `sandbox-run profile job.py -- ARG...`");
     if (measured_count("repeat", p->own->repeat, MEASURE_RUNS, &p->repeat, err) < 0 ||

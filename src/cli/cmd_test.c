@@ -79,9 +79,10 @@ static int take_file(struct test_run *t, const char *path, sbr_error *err)
     name = name ? name + 1 : path;
     if (source_read_path(path, &text, &len, err) < 0 ||
         request_add_file(t->o->request, name, text, len, err) < 0 ||
-        test_runner_for_file(name, text, t->own->runner, &t->rounds.runner, err) < 0)
+        test_runner_for_file(name, text, t->own->runner, &t->rounds.runner, err) < 0 ||
+        source_name_tests(t->o->request, err) < 0)
         return err->code;
-    return string_list_add(&t->more, name, err);
+    return string_list_add(&t->more, t->o->request->files[0].path, err);
 }
 
 static int find_project(struct test_run *t, sbr_error *err)

@@ -121,7 +121,8 @@ static int run_profile(struct offload *o, sbr_error *err)
     const sbr_profile how = { .struct_size = sizeof(how),
                               .repeat = work_fields_count(b->own, "repeat", 0),
                               .warm_up = work_fields_count(b->own, "warm_up", 1),
-                              .stop_fd = b->stop_fd };
+                              .stop_fd = b->stop_fd,
+                              .functions = json_is_true(json_object_get(b->own, "functions")) };
 
     return sbr_profile_run(o->server->rt, o->req, &how, &o->body, err);
 }
@@ -137,7 +138,9 @@ static const struct work_kind verify_kind = {
 static const struct work_kind comparison_kind = {
     run_comparison, { "a", "b", "inputs", "repeat", "warm_up", "checker", "tolerance" }, false, true
 };
-static const struct work_kind profile_kind = { run_profile, { "repeat", "warm_up" }, false, false };
+static const struct work_kind profile_kind = {
+    run_profile, { "repeat", "warm_up", "functions" }, false, false
+};
 
 static void call_done(struct work_call *b)
 {

@@ -105,6 +105,7 @@ static const struct {
     { "cases",     is_array,     "`cases` is an array" },
     { "checker",   is_name,      "`checker` is exact, tokens or floats" },
     { "coverage",  is_boolean,   "`coverage` is true or false" },
+    { "functions", is_boolean,   "`functions` is true or false" },
     { "inputs",    is_inputs,    "`inputs` is an array of at most 1000 objects with `content`, and "
                                  "`name` and `encoding` (utf-8, base64) where they are needed" },
     { "paths",     is_texts,     "`paths` is an array of paths of `files`" },

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/jsonw.h"
+#include "work/function_samples.h"
+#include "work/functions.h"
 
 #define SAMPLE_MS 10
 
@@ -84,24 +86,43 @@ void profile_done(struct profile *p)
     measure_done(&p->program);
 }
 
+static int sample_functions(sbr_runtime *rt, const struct profile *p, struct functions *ret,
+                            sbr_error *err)
+{
+    char *text = NULL;
+    size_t len = 0;
+
+    if (!p->how->functions)
+        return 0;
+    if (function_samples_take(rt, p->program.req, p->how->stop_fd, &text, &len, err) < 0)
+        return err->code;
+    return functions_read(text, len, ret, err);
+}
+
 int sbr_profile_run(sbr_runtime *rt, const sbr_request *req, const sbr_profile *how, char **ret,
                     sbr_error *err)
 {
     struct profile p = { .program = { .req = req } };
     sbr_error unused = { 0 }, *e = err ? err : &unused;
+    struct functions functions = { 0 };
     struct jsonw j;
     int r;
 
     if (!rt || !req || !how || !ret)
         return err_set(e, SBR_E_INVALID, "profile", "an argument is missing");
     r = profile_run(rt, how, NULL, &p, e);
+    if (r == 0)
+        r = sample_functions(rt, &p, &functions, e);
     if (r == 0) {
         jsonw_init(&j, false);
         jsonw_open(&j, NULL, '{');
         profile_put_fields(&j, &p);
+        if (how->functions)
+            functions_put_json(&j, "functions", &functions);
         jsonw_close(&j, '}');
         *ret = jsonw_take(&j);
     }
+    functions_done(&functions);
     profile_done(&p);
     return r < 0 ? r : *ret ? 0 : err_set_oom(e, "profile");
 }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "work/test_report.h"
@@ -45,32 +44,44 @@ static void set_time(struct report_case *c, const json_t *value, double unit_us)
     c->time_us = amount > 0 && amount * unit_us < 1e15 ? (uint64_t)(amount * unit_us) : 0;
 }
 
-/* Output of a case comes before its end: it is kept until then, for the last case that wrote. */
+/* Output comes before the end of what has printed it, and that of parallel tests is mixed: it is
+ * kept by its writer, PACKAGE::TEST, PACKAGE:: or BUILDS::PACKAGE. */
 struct go {
     struct report *report;
-    struct buf output;
-    char *writer; /* PACKAGE::TEST; NULL: nobody */
+    struct report printed; /* `failures` of a package: how many of its tests failed */
 };
 
-static char *go_name(const json_t *event)
+#define BUILDS "go build" /* no package is named so */
+
+/* NULL with an error: there are too many, or no memory. */
+static struct report_case *writer(struct go *go, const char *group, const char *name,
+                                  sbr_error *err)
 {
-    return text_format("%s::%s", text_at(event, "Package"), text_at(event, "Test"));
+    scoped_free char *whole = text_format("%s::%s", group, name);
+    struct report_case *c = whole ? test_report_find(&go->printed, whole) : NULL;
+
+    if (!whole)
+        err_set_oom(err, "report");
+    return c || !whole ? c : test_report_add(&go->printed, NULL, whole, err);
 }
 
-static int keep_output(struct go *go, const json_t *event, sbr_error *err)
+static int keep_output(struct go *go, const char *group, const char *name, const json_t *event,
+                       sbr_error *err)
 {
     const char *text = text_at(event, "Output");
-    char *name = go_name(event);
+    struct report_case *c = writer(go, group, name, err);
+    char *more;
 
-    if (!name)
+    if (!c)
+        return err->code;
+    if (!strncmp(text, "=== ", 4) || !strncmp(text, "--- ", 4) ||
+        (c->message && strlen(c->message) >= REPORT_MOST_TEXT))
+        return 0;
+    more = text_format("%s%.*s", c->message ? c->message : "", REPORT_MOST_TEXT, text);
+    if (!more)
         return err_set_oom(err, "report");
-    if (!go->writer || strcmp(go->writer, name) != 0)
-        go->output.len = 0;
-    free(go->writer);
-    go->writer = name;
-    if (strncmp(text, "=== ", 4) != 0 && strncmp(text, "--- ", 4) != 0 &&
-        go->output.len + strlen(text) < go->output.max)
-        buf_add_text(&go->output, text);
+    free(c->message);
+    c->message = more;
     return 0;
 }
 
@@ -86,32 +97,66 @@ static void find_go_place(struct report_case *c)
     test_report_set_place(c, begin, (size_t)(place + 3 - begin), strtoul(place + 4, NULL, 10));
 }
 
-static int end_go_case(struct go *go, const json_t *event, enum case_outcome outcome,
-                       sbr_error *err)
+/* A case with what its writer has printed, which is not kept any longer. */
+static int end_go_case(struct go *go, const json_t *event, struct report_case *from,
+                       enum case_outcome outcome, sbr_error *err)
 {
+    const char *test = text_at(event, "Test"), *package = text_at(event, "Package");
+    scoped_free char *text = take_ptr(from->message);
     struct report_case *c =
-        test_report_add(go->report, text_at(event, "Package"), text_at(event, "Test"), err);
+        test_report_add(go->report, *test ? package : NULL, *test ? test : package, err);
     int res = 0;
 
     if (!c)
         return err->code;
     c->outcome = outcome;
     set_time(c, json_object_get(event, "Elapsed"), 1e6);
-    if (outcome != CASE_PASSED && go->writer && !strcmp(go->writer, c->name) && go->output.len)
-        res = test_report_set_message(c, go->output.data, go->output.len, err);
+    if (outcome != CASE_PASSED && text && *text)
+        res = test_report_set_message(c, text, strlen(text), err);
     find_go_place(c);
     return res;
 }
 
+static int end_go_test(struct go *go, const json_t *event, enum case_outcome outcome,
+                       sbr_error *err)
+{
+    struct report_case *from = writer(go, text_at(event, "Package"), "", err);
+
+    if (!from)
+        return err->code;
+    from->failures += outcome == CASE_FAILED;
+    from = writer(go, text_at(event, "Package"), text_at(event, "Test"), err);
+    return from ? end_go_case(go, event, from, outcome, err) : err->code;
+}
+
+/* A package that failed while none of its tests did is a case by itself: it does not compile, or
+ * its process ended early. */
+static int end_go_package(struct go *go, const json_t *event, sbr_error *err)
+{
+    const char *build = text_at(event, "FailedBuild");
+    struct report_case *from = writer(go, text_at(event, "Package"), "", err);
+
+    if (from && !from->failures && *build)
+        from = writer(go, BUILDS, build, err);
+    if (!from)
+        return err->code;
+    return from->failures ? 0 : end_go_case(go, event, from, CASE_BROKEN, err);
+}
+
 static int take_go_event(struct go *go, const json_t *event, sbr_error *err)
 {
+    const char *action = text_at(event, "Action"), *test = text_at(event, "Test");
     enum case_outcome outcome;
 
-    if (!*text_at(event, "Test"))
+    if (!strcmp(action, "build-output"))
+        return keep_output(go, BUILDS, text_at(event, "ImportPath"), event, err);
+    if (!strcmp(action, "output"))
+        return keep_output(go, text_at(event, "Package"), test, event, err);
+    if (!ending_of(action, &outcome))
         return 0;
-    if (!strcmp(text_at(event, "Action"), "output"))
-        return keep_output(go, event, err);
-    return ending_of(text_at(event, "Action"), &outcome) ? end_go_case(go, event, outcome, err) : 0;
+    if (*test)
+        return end_go_test(go, event, outcome, err);
+    return outcome == CASE_FAILED ? end_go_package(go, event, err) : 0;
 }
 
 /* Lines that are no JSON are what the build printed. */
@@ -121,7 +166,6 @@ int test_report_parse_go(const char *text, size_t len, struct report *r, sbr_err
     const char *end = text + len;
     int res = 0;
 
-    buf_init(&go.output, REPORT_MOST_TEXT);
     for (const char *line = text; res == 0 && line < end;) {
         const char *next = memchr(line, '\n', (size_t)(end - line));
         size_t n = next ? (size_t)(next - line) : (size_t)(end - line);
@@ -132,8 +176,7 @@ int test_report_parse_go(const char *text, size_t len, struct report *r, sbr_err
         json_decref(event);
         line += n + 1;
     }
-    free(go.writer);
-    buf_done(&go.output);
+    test_report_done(&go.printed);
     return res;
 }
 
@@ -157,6 +200,23 @@ static int take_jest_case(struct report *r, const char *file, const json_t *item
     return message ? test_report_set_message(c, message, strlen(message), err) : 0;
 }
 
+/* A file whose tests could not begin is a case by itself. */
+static int take_jest_file(struct report *r, const json_t *file, sbr_error *err)
+{
+    const char *name = text_at(file, "name"), *message = text_at(file, "message");
+    struct report_case *c;
+
+    if (json_array_size(json_object_get(file, "assertionResults")) ||
+        strcmp(text_at(file, "status"), "failed") != 0)
+        return 0;
+    c = test_report_add(r, NULL, name, err);
+    if (!c)
+        return err->code;
+    c->outcome = CASE_BROKEN;
+    test_report_set_place(c, name, strlen(name), 0);
+    return *message ? test_report_set_message(c, message, strlen(message), err) : 0;
+}
+
 int test_report_parse_jest(const char *text, size_t len, struct report *r, sbr_error *err)
 {
     json_error_t fault;
@@ -167,10 +227,13 @@ int test_report_parse_jest(const char *text, size_t len, struct report *r, sbr_e
     if (!root)
         return err_set(err, SBR_E_INVALID, "report",
                        "the runner's report is broken at line %d: %.100s", fault.line, fault.text);
-    json_array_foreach(json_object_get(root, "testResults"), i, file)
+    json_array_foreach(json_object_get(root, "testResults"), i, file) {
+        if (res == 0)
+            res = take_jest_file(r, file, err);
         json_array_foreach(json_object_get(file, "assertionResults"), k, item)
             if (res == 0)
                 res = take_jest_case(r, text_at(file, "name"), item, err);
+    }
     json_decref(root);
     return res;
 }

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "work/node_tool.h"
+
 #define REPORT "/work/" TEST_RUNNER_REPORT
 
 #define WORDS(...)                                                                                 \
@@ -36,14 +38,14 @@
 
 static const struct test_runner runners[] = {
     { "vitest", "javascript",
-      WORDS("npx", "--no-install", "vitest", "run", "--reporter=junit", "--outputFile=" REPORT),
+      WORDS(NODE_TOOL("vitest", "vitest"), "run", "--reporter=junit", "--outputFile=" REPORT),
       test_report_parse_junit, REPORT_IN_FILE, NULL, NULL },
     { "jest", "javascript",
-      WORDS("npx", "--no-install", "jest", "--ci", "--json", "--outputFile=" REPORT,
+      WORDS(NODE_TOOL("jest", "jest"), "--ci", "--json", "--outputFile=" REPORT,
             "--testLocationInResults"),
       test_report_parse_jest, REPORT_IN_FILE, NULL, NULL },
     { "mocha", "javascript",
-      WORDS("npx", "--no-install", "mocha", "--reporter", "xunit", "--reporter-option",
+      WORDS(NODE_TOOL("mocha", "mocha"), "--reporter", "xunit", "--reporter-option",
             "output=" REPORT),
       test_report_parse_junit, REPORT_IN_FILE, NULL, NULL },
     { "node", "javascript",
@@ -160,8 +162,8 @@ static const struct {
         WORDS("python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o",
               "junit_family=xunit1", "--junitxml=" REPORT),
         test_report_parse_junit, REPORT_IN_FILE, "No module named pytest", "pytest" } },
-    { "_test.go",
-      "",
+    { ".go",
+      "func Test",
       { "go", "go", WORDS("go", "test", "-json"), test_report_parse_go, REPORT_ON_STDOUT, NULL,
         NULL } },
     { "js",

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "work/node_tool.h"
 #include "work/signs.h"
 
 #define WORDS(...)                                                                                 \
@@ -14,7 +15,7 @@
 
 /* clang-format off */
 static const struct verify_tool tools[] = {
-    { "types", { "tsc", "javascript", WORDS("npx", "--no-install", "tsc", "--noEmit"),
+    { "types", { "tsc", "javascript", WORDS(NODE_TOOL("tsc", "typescript"), "--noEmit"),
                  .where = REPORT_ON_STDOUT }, SCRIPT, false },
     { "types", { "mypy", "python", WORDS("python3", "-m", "mypy", "--cache-dir=/tmp/mypy"),
                  .where = REPORT_ON_STDOUT, .missing = "No module named mypy", .package = "mypy" },
@@ -28,7 +29,7 @@ static const struct verify_tool tools[] = {
       PYTHON, true },
     { "lint", { "flake8", "python", WORDS("python3", "-m", "flake8"), .where = REPORT_ON_STDOUT,
                 .missing = "No module named flake8", .package = "flake8" }, PYTHON, true },
-    { "lint", { "eslint", "javascript", WORDS("npx", "--no-install", "eslint"),
+    { "lint", { "eslint", "javascript", WORDS(NODE_TOOL("eslint", "eslint")),
                 .where = REPORT_ON_STDOUT }, SCRIPT, true },
     { "lint", { "shellcheck", "bash", WORDS("shellcheck"), .where = REPORT_ON_STDOUT },
       WORDS(".sh", ".bash"), true },

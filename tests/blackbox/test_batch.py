@@ -201,3 +201,9 @@ def test_the_checker_and_its_tolerance_are_checked(root, folder, cases):
         done = sandbox_run("batch", "--cases", str(cases), *words, str(folder / "p.py"), caller=root)
         assert done.returncode == 125 and message in done.stderr.decode()
     assert not os.path.exists("x")
+
+
+def test_a_directory_of_cases_without_its_option_is_explained(root, folder, cases):
+    (folder / "p.py").write_text("")
+    done = sandbox_run("batch", str(folder / "p.py"), str(cases), caller=root)
+    assert done.returncode == 125 and b"write `sandbox-run batch --cases DIR PROGRAM`" in done.stderr

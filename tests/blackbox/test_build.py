@@ -98,3 +98,18 @@ def test_artifacts_leave_the_directory_by_no_link(root, folder):
 def test_what_cannot_be_done_is_refused(root, folder, files, words, message):
     done = sandbox_run("build", *words, project(folder, files), caller=root)
     assert done.returncode in (125, 127) and message in done.stderr.decode()
+
+
+def test_the_output_of_builds_and_golden_cases_fits(root, folder):
+    """The error comes before what is left out, and all of it is kept."""
+    (folder / "Makefile").write_text("all:\n\t@for i in $$(seq 400); do echo \"a.c:$$i:1: warning: odd $$i\" >&2; done\n"
+                                     "\t@echo 'b.c:7:1: error: no' >&2; exit 1\n")
+    (folder / "golden/one").mkdir(parents=True)
+    (folder / "golden/command").write_text("seq 2000")
+    (folder / "golden/one/stdout").write_text("".join(f"{i * 2}\n" for i in range(2000)))
+    for words, first in ((("build", folder), "b.c:7:1: error: no"), (("golden", "--project", folder, folder / "golden"), "failed  one")):
+        done = sandbox_run(*words, "--max-chars", "300", caller=root, cwd=folder)
+        shown = (done.stdout + done.stderr).decode()
+        assert done.returncode == 1 and len(shown) <= 300 and shown.startswith(first), shown
+    number = sandbox_run("build", folder, "--max-chars", "300", caller=root).stdout.decode().split("`sandbox-run output ")[1].split("`")[0]
+    assert b"a.c:200:1: warning: odd 200" in sandbox_run("output", number, caller=root).stdout

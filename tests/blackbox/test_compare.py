@@ -70,3 +70,15 @@ def test_a_program_that_cannot_be_compiled_is_no_comparison(root, folder):
     done = compared(folder, root=root, a_c="int main(void) { return y; }", b_sh="")
     assert done.returncode == 125 and "cannot be compiled" in done.stderr.decode()
     assert "'y' undeclared" in done.stderr.decode().replace("‘", "'").replace("’", "'")
+
+
+def test_programs_are_also_requests(root, folder):
+    """Each with what it needs of its own."""
+    for name, text in (("a", "A"), ("b", "B")):
+        (folder / name).write_text(json.dumps({"language": "bash", "code": "cat; echo $WORD", "env": {"WORD": text}}))
+    (folder / "in").write_text("x\n")
+    words = ("--json", "--repeat", "1", "--warm-up", "0", "--input", folder / "in", "--request", folder / "a")
+    found = json.loads(sandbox_run("compare", *words, "--request", folder / "b", caller=root).stdout)
+    assert (found["same_output"], found["a"]["program"], found["first_different_input"]) == (False, "main.bash", str(folder / "in"))
+    done = sandbox_run("compare", *words[1:], folder / "a.sh", caller=root)
+    assert done.returncode == 125 and b"name two programs" in done.stderr

@@ -1,6 +1,8 @@
 """profile --functions of compiled programs: what their sampler sees, and what it says it did not see."""
 import json
 
+import pytest
+
 from support import sandbox_run
 
 SPIN = """
@@ -177,3 +179,22 @@ def test_forged_samples_are_only_the_programs_own_lie(root, folder):
     assert b"\x1b" not in done.stdout and b"\x07" not in done.stdout and len(done.stdout) < 20_000
     assert done.returncode == 1 and b"functions, by samples of" in done.stdout  # 1: without a profiler it finds no file
     assert not (folder / "owned").exists()
+
+
+CARGO = {"Cargo.toml": '[package]\nname = "busy"\nversion = "0.1.0"\nedition = "2021"\n',
+         "src/main.rs": "mod work;\nfn main() {\n    println!(\"{}\", work::spin(40_000_000) > 0);\n}\n",
+         "src/work.rs": "#[inline(never)]\npub fn spin(n: u64) -> u64 {\n    let mut x = 1u64;\n    let mut i = 0;\n    while i < n {\n"
+                        "        x = x.wrapping_mul(31).wrapping_add(i);\n        i += 1;\n    }\n    x\n}\n"}
+
+
+@pytest.mark.parametrize("words", [(".",), ("--project", ".", "--lang", "rust")], ids=["directory", "project"])
+def test_a_project_of_cargo_has_its_functions(root, folder, words):
+    for name, text in CARGO.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    done = sandbox_run("profile", "--json", "--functions", "--repeat", "1", "--warm-up", "0", *words, cwd=folder, caller=root)
+    found = json.loads(done.stdout)
+    assert (found["language"], found["succeeded"]) == ("rust", 1), found
+    assert "work::spin" in found["functions"][0]["function"] or any("work::spin" in one["function"] and one["total_ms"] > 10
+                                                                     for one in found["functions"]), found["functions"]
+    assert sorted(one.name for one in folder.iterdir()) == ["Cargo.toml", "src"]

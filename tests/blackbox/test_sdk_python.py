@@ -205,3 +205,34 @@ print(json.dumps([tested.runner, {{one["name"]: one["outcome"] for one in tested
 """)
     assert given == ["unittest", {"test_a.A.test_good": "passed", "test_a.A.test_bad": "failed"}, "make", 1, ["out.txt"],
                      ["passed"], ["failed", "failed"], ["passed", "failed"], ["tests"], "failed"]
+
+
+BUSY = "def slow():\n    return sum(i * i for i in range(2000000))\nprint(slow() and input())"
+
+
+def test_many_two_and_one_again(play):
+    """batch, compare and profile: by this machine and by a service the same names."""
+    given = play(f"""
+box = Sandbox(**HERE)
+many = box.batch([{{"code": "print(1)"}}, {{"code": "print(2); exit(3)"}}, {{"command": ["echo", "3"]}}, {{"code": "x", "language": "nolang"}}][:3 if HERE else 4])
+one, two = {{"code": "print(input())", "memory": "64m"}}, {{"code": "print(input().upper())"}}
+found = [box.compare(one, two, inputs={{"small": "b\\n", "large": "B\\n"}}, repeat=2, warm_up=0),
+         box.compare(one, one, inputs=[b"\\xc3\\xa9\\n"], repeat=2, checker="tokens")]
+busy = box.profile({BUSY!r}, stdin="x", repeat=2, warm_up=0, functions=True)
+async def later():
+    async with AsyncSandbox(**HERE) as box:
+        many, found, plain = await asyncio.gather(box.batch([{{"code": "print(4)"}}]), box.compare(one, one, inputs=["b"], repeat=1),
+                                                  box.profile("pass", repeat=1))
+        return [many[0].stdout, found.same_output, plain.runs, "functions" in plain.raw]
+wrong = None
+try:
+    box.profile("pass", repeat=0)
+except InvalidRequest as error:
+    wrong = bool(str(error))
+print(json.dumps([[(one.raw.get("stdout"), one.raw.get("exit_code"), one.success) for one in many[:3]],
+                  many[-1].error["code"] if len(many) == 4 else "not_found",
+                  [(one.same_output, one.raw.get("first_different_input"), one.a["wall_ms"]["runs"]) for one in found],
+                  [busy.runs, busy.succeeded, any("slow" in one["function"] for one in busy.functions)], asyncio.run(later()), wrong]))
+""")
+    assert given == [[["1\n", 0, True], ["2\n", 3, False], ["3\n", 0, True]], "not_found",
+                     [[False, "small", 4], [True, None, 2]], [2, 2, True], ["4\n", True, 1, False], True]

@@ -193,3 +193,19 @@ print([await box.test({{ ...where, repeat: 2 }}), await box.build({{ ...where, t
     assert [one["verdict"] for one in checked] == ["failed", "failed"]
     assert [one["outcome"] for one in checked[0]["checks"][-1]["cases"]] == ["passed", "failed"]
     assert [one["check"] for one in checked[1]["checks"] if not one["file"]] == ["tests"]
+
+
+def test_many_two_and_one_again(play):
+    many, found, busy, wrong = play(f"""
+const box = new SandboxExecutor(HERE), python = (code, more = {{}}) => ({{ language: "python", code, ...more }});
+const many = await box.batch([python("print(1)"), python("print(2); exit(3)"), {{ args: ["echo", "3"] }}], HERE.baseUrl ? {{}} : {{ jobs: 2 }});
+const a = python("print(input())", {{ limits: {{ memory: "64m" }} }}), b = python("print(input().upper())");
+const inputs = [{{ name: "small", content: "b\\n" }}, {{ name: "large", content: "Qgo=", encoding: "base64" }}];
+const found = [await box.compare({{ a, b, inputs, repeat: 2, warm_up: 0 }}), await box.compare({{ a: b, b, inputs, repeat: 2, checker: "tokens" }})];
+const busy = await box.profile({{ ...python({json.dumps(test_sdk_python.BUSY)}), stdin: "x", repeat: 2, warm_up: 0, functions: true }});
+const wrong = await box.profile({{ ...python("pass"), repeat: 0 }}).catch((error) => error.name);
+print([many.map((one) => [one.stdout, one.exit_code]), found.map((one) => [one.same_output, one.first_different_input ?? null, one.b.wall_ms.runs]),
+  [busy.runs, busy.functions.some((one) => one.function.includes("slow"))], wrong]);
+""")
+    assert many == [["1\n", 0], ["2\n", 3], ["3\n", 0]] and found == [[False, "small", 4], [True, None, 4]]
+    assert busy == [2, True] and wrong == "InvalidRequestError"

@@ -180,3 +180,13 @@ def test_a_file_with_tests_and_no_main_is_run_as_tests(root, folder):
 def test_what_cannot_be_done_is_refused(root, folder, files, words, message):
     done = sandbox_run("test", *words, project(folder, files), caller=root)
     assert done.returncode in (125, 127) and message in done.stderr.decode()
+
+
+@pytest.mark.parametrize("command, words, package", [
+    ("test", ("--runner", "vitest"), "vitest"), ("test", ("--runner", "jest"), "jest"), ("verify", ("--project",), "typescript")])
+def test_a_tool_of_node_that_is_missing_is_named_at_once(root, folder, command, words, package):
+    """Without a question to the registry, which waits for more than a minute where there is no network."""
+    path = project(folder, {"a.test.js": "test('a', () => {});\n", "tsconfig.json": "{}", "b.ts": "export const x = 1;\n"})
+    done = sandbox_run(command, *words, path, caller=root, timeout=60)
+    said = (done.stdout + done.stderr).decode()
+    assert done.returncode == 1 and f"is not installed; add {package} to devDependencies" in said and "registry" not in said, said

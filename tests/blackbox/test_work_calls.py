@@ -107,6 +107,9 @@ def test_a_comparison_and_a_profile_are_the_same_by_each_way(http, library, fold
     for one in found:
         valid("profile", one)
         assert (one["program"], one["language"], one["runs"], one["succeeded"]) == ("one.py", "python", 2, 2)
+    busy = {"language": "python", "code": "def slow():\n    return sum(i * i for i in range(2000000))\nslow()"}
+    found = valid("profile", asked(http, "/v1/profiles", {**busy, "repeat": 1, "warm_up": 0, "functions": True}))
+    assert any("slow" in one["function"] and one["total_ms"] > 0 for one in found["functions"]), found["functions"]
 
 
 def test_a_comparison_says_why_nothing_was_compared(http):
@@ -130,6 +133,7 @@ def test_a_comparison_says_why_nothing_was_compared(http):
     ("/v1/comparisons", {"a": {"args": ["true"]}, "b": {"args": ["true"]}, "repeat": 10 ** 6}, "repeat"),
     ("/v1/profiles", {"args": ["true"], "repeat": 0}, "repeat"),
     ("/v1/profiles", {"args": ["true"], "warm_up": -1}, "warm_up"),
+    ("/v1/profiles", {"args": ["true"], "functions": "all"}, "functions"),
     ("/v1/profiles", {"project": "/etc", "args": ["true"]}, "project")])
 def test_hostile_bodies_are_refused_with_their_field(http, path, body, field):
     wrong = http.ask("POST", path, body, token=http.secret)
@@ -205,3 +209,12 @@ def test_a_client_that_leaves_ends_the_work(http, path, body):
 def running(http):
     return sum(one["status"] in ("queued", "running") for one in
                http.ask("GET", "/v1/executions", token=http.secret).json()["executions"])
+
+
+def test_golden_cases_of_the_body_run_in_a_workspace(http):
+    """What `verify` does not look for among a tenant's own files."""
+    assert http.ask("PUT", "/v1/workspaces/golden-w/files/a.txt", b"hello\n", token=http.secret).status == 204
+    cases = [{"name": name, "command": "cat a.txt", "stdout": text} for name, text in (("good", "hello\n"), ("bad", "other\n"))]
+    found = asked(http, "/v1/golden", {"workspace": "golden-w", "cases": cases})
+    assert {one["name"]: one["outcome"] for one in found["cases"]} == {"good": "passed", "bad": "failed"}
+    assert http.ask("DELETE", "/v1/workspaces/golden-w", token=http.secret).status in (200, 204)

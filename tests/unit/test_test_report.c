@@ -49,11 +49,11 @@ static void junit_has_cases_with_their_ends(void **state)
         "<testcase classname='a.b' name='x' time='0.5' file='t.py' line='3'/>"
         "<testcase classname='a' name='y&lt;'><failure message='no'>deep</failure></testcase>"
         "<testcase classname='test' name='z'><skipped/></testcase>"
-        "<testcase name='e'><error>boom</error></testcase></testsuite></testsuites>",
+        "<testcase name='e\x1b'><error>boom</error></testcase></testsuite></testsuites>",
         (const struct wanted[]){ { "a.b::x", CASE_PASSED, NULL, "t.py", 3 },
                                  { "a::y<", CASE_FAILED, "no\n", NULL, 0 },
                                  { "s::z", CASE_SKIPPED, NULL, NULL, 0 },
-                                 { "e", CASE_BROKEN, "boom", NULL, 0 },
+                                 { "e?", CASE_BROKEN, "boom", NULL, 0 },
                                  { 0 } });
     assert_report(
         test_report_parse_junit, /* which counts lines from 0 */
@@ -107,6 +107,27 @@ static void json_has_cases_with_their_ends(void **state)
                   (const struct wanted[]){ { "p::TestA", CASE_FAILED, "got 3", "a_test.go", 4 },
                                            { "p::TestB", CASE_PASSED, NULL, NULL, 0 },
                                            { 0 } });
+    /* Output of parallel tests is mixed; a package that failed without a test is a case. */
+    assert_report(
+        test_report_parse_go,
+        "{\"ImportPath\":\"q [q.test]\",\"Action\":\"build-output\",\"Output\":"
+        "\"q/a.go:3:2: no\\n\"}\n"
+        "{\"Action\":\"output\",\"Package\":\"p\",\"Test\":\"TestA\",\"Output\":\"one\\n\"}\n"
+        "{\"Action\":\"output\",\"Package\":\"p\",\"Test\":\"TestB\",\"Output\":\"two\\n\"}\n"
+        "{\"Action\":\"fail\",\"Package\":\"p\",\"Test\":\"TestA\"}\n"
+        "{\"Action\":\"fail\",\"Package\":\"p\",\"Test\":\"TestB\"}\n"
+        "{\"Action\":\"fail\",\"Package\":\"q\",\"FailedBuild\":\"q [q.test]\"}\n"
+        "{\"Action\":\"output\",\"Package\":\"r\",\"Output\":\"exit status 7\\n\"}\n"
+        "{\"Action\":\"fail\",\"Package\":\"r\"}\n{\"Action\":\"fail\",\"Package\":\"p\"}\n",
+        (const struct wanted[]){ { "p::TestA", CASE_FAILED, "one", NULL, 0 },
+                                 { "p::TestB", CASE_FAILED, "two", NULL, 0 },
+                                 { "q", CASE_BROKEN, "no", "q/a.go", 3 },
+                                 { "r", CASE_BROKEN, "exit status 7", NULL, 0 },
+                                 { 0 } });
+    assert_report(test_report_parse_jest,
+                  "{\"testResults\":[{\"name\":\"b.js\",\"status\":\"failed\",\"message\":\"no x\","
+                  "\"assertionResults\":[]}]}",
+                  (const struct wanted[]){ { "b.js", CASE_BROKEN, "no x", "b.js", 0 }, { 0 } });
     assert_report(test_report_parse_jest,
                   "{\"testResults\":[{\"name\":\"/work/\\u001ba.js\",\"assertionResults\":["
                   "{\"fullName\":\"a b\",\"status\":\"failed\",\"duration\":3,"

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, AsyncIterator, Callable, Dict, Iterator, List, Mapping, Optional, TypeVar, Union
+from typing import Any, AsyncIterator, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, TypeVar, Union
 
 from . import requests
 from .calls import Call
@@ -79,6 +79,15 @@ class AsyncSandbox:
 
     async def verify(self, code: Optional[str] = None, language: Optional[str] = None, **fields: Any) -> Result:
         return await in_thread(self.sandbox.verify, code, language, call=Call(), **fields)
+
+    async def batch(self, runs: Sequence[Mapping[str, Any]], *, jobs: Optional[int] = None) -> List[Result]:
+        return await in_thread(self.sandbox.batch, runs, jobs=jobs, call=Call())
+
+    async def compare(self, a: Mapping[str, Any], b: Mapping[str, Any], **how: Any) -> Result:
+        return await in_thread(self.sandbox.compare, a, b, call=Call(), **how)
+
+    async def profile(self, code: Optional[str] = None, language: Optional[str] = "python", **fields: Any) -> Result:
+        return await in_thread(self.sandbox.profile, code, language, call=Call(), **fields)
 
     async def health_check(self) -> bool:
         return await in_thread(self.sandbox.health_check)

@@ -12,6 +12,7 @@ from . import errors
 from .calls import Call
 
 NDJSON = "application/x-ndjson"
+BATCH_MOST = 256  # requests in one call
 
 
 class Answer(NamedTuple):
@@ -180,6 +181,20 @@ class Http:
 
     def verify(self, request: Mapping[str, Any], call: Call) -> Dict[str, Any]:
         return dict(self._json("POST", "/v1/verify", request, call))
+
+    def batch(self, requests: List[Dict[str, Any]], jobs: Optional[int], call: Call) -> List[Dict[str, Any]]:
+        """In parts: the service takes so many at once, and runs as many at a time as it has room for."""
+        results: List[Dict[str, Any]] = []
+        for at in range(0, len(requests), BATCH_MOST):
+            part = {"requests": requests[at:at + BATCH_MOST]}
+            results += self._json("POST", "/v1/batch", part, call)["results"]
+        return results
+
+    def compare(self, body: Mapping[str, Any], call: Call) -> Dict[str, Any]:
+        return dict(self._json("POST", "/v1/comparisons", body, call))
+
+    def profile(self, request: Mapping[str, Any], how: Mapping[str, Any], call: Call) -> Dict[str, Any]:
+        return dict(self._json("POST", "/v1/profiles", {**request, **how}, call))
 
     def languages(self) -> List[Dict[str, Any]]:
         return list(self._json("GET", "/v1/languages")["languages"])

@@ -1,11 +1,13 @@
 """The sandbox-run of this machine: one process per call, no service."""
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
 import signal
 import subprocess
+import tempfile
 from typing import Any, Dict, Iterator, List, Mapping, Optional
 
 from . import errors
@@ -43,6 +45,12 @@ def work_words(kind: str, request: Mapping[str, Any]) -> List[str]:
     return [*words, str(request["project"]), *(["--", *request["args"]] if request.get("args") else [])]
 
 
+def how_words(how: Mapping[str, Any]) -> List[str]:
+    """Options of a measurement."""
+    return [word for name, value in how.items() if value is not False
+            for word in (f"--{name.replace('_', '-')}", *([] if value is True else [str(value)]))]
+
+
 REPEATED = {"deps": "--dep", "calls": "--call", "skip": "--skip"}
 
 
@@ -61,6 +69,12 @@ def verify_words(request: Mapping[str, Any]) -> List[str]:
         elif name not in ("code", "paths") and value is not False:
             words += [f"--{name.replace('_', '-')}"] + ([] if value is True else [str(value)])
     return words + [os.path.join(str(request.get("project", "")), path) for path in request.get("paths", ())]
+
+
+def write(path: str, data: bytes) -> str:
+    with open(path, "wb") as file:
+        file.write(data)
+    return path
 
 
 class Local:
@@ -130,6 +144,36 @@ class Local:
 
     def verify(self, request: Mapping[str, Any], call: Call) -> Dict[str, Any]:
         return self.checked(verify_words(request), str(request.get("code", "")).encode("utf-8", "surrogatepass"), call)
+
+    def batch(self, requests: List[Dict[str, Any]], jobs: Optional[int], call: Call) -> List[Dict[str, Any]]:
+        if not requests:
+            return []
+        words = ["batch", "--json", *(["--jobs", str(jobs)] if jobs else []), "-"]
+        done = self._bytes(words, b"".join(json.dumps(one).encode() + b"\n" for one in requests), call)
+        results = [json.loads(line) for line in done.stdout.splitlines() if line.startswith(b'{"item"')]
+        if len(results) != len(requests):
+            raise errors.InternalError(done.stderr.decode("utf-8", "replace").strip() or
+                                       f"{self.binary} ended with status {done.returncode} before the batch did")
+        return results
+
+    def compare(self, body: Mapping[str, Any], call: Call) -> Dict[str, Any]:
+        """By files, because there are two programs and inputs beside them."""
+        how = {name: value for name, value in body.items() if name not in ("a", "b", "inputs")}
+        with tempfile.TemporaryDirectory(prefix="sandbox-run-") as folder:
+            words = ["compare", *how_words(how)]
+            for name in ("a", "b"):
+                words += ["--request", write(os.path.join(folder, name), json.dumps(body[name]).encode())]
+            for number, one in enumerate(body["inputs"]):
+                text = base64.b64decode(one["content"]) if "encoding" in one else one["content"].encode()
+                words += ["--input", write(os.path.join(folder, str(number)), text)]
+            found = self.checked(words, b"", call)
+        if body["inputs"] and found.get("first_different_input"):
+            number = int(os.path.basename(found["first_different_input"]))
+            found["first_different_input"] = body["inputs"][number]["name"]
+        return found
+
+    def profile(self, request: Mapping[str, Any], how: Mapping[str, Any], call: Call) -> Dict[str, Any]:
+        return self.checked(["profile", "--request", "-", *how_words(how)], json.dumps(request).encode(), call)
 
     def languages(self) -> List[Dict[str, Any]]:
         return list(self.checked(["languages"])["languages"])

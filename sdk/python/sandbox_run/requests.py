@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 Content = Union[str, bytes]
 Files = Union[Mapping[str, Content], Sequence[Mapping[str, Any]]]
+Inputs = Union[Mapping[str, Content], Sequence[Content]]
 
 # The name of the argument, and the limit of the request that it sets.
 LIMITS = {"timeout": "timeout", "cpu_time": "cpu-time", "memory": "memory", "cpus": "cpus", "pids": "pids",
@@ -31,6 +32,12 @@ def file_list(files: Optional[Files]) -> List[Dict[str, Any]]:
     if isinstance(files, Mapping):
         return [{"path": path, **encoded(content)} for path, content in files.items()]
     return [one_file(file) for file in files]
+
+
+def input_list(inputs: Inputs) -> List[Dict[str, Any]]:
+    """Of a comparison; an input without a name is called by its number, from 1."""
+    named = inputs if isinstance(inputs, Mapping) else {str(i): one for i, one in enumerate(inputs, 1)}
+    return [{"name": name, **encoded(content)} for name, content in named.items()]
 
 
 def one_file(file: Mapping[str, Any]) -> Dict[str, Any]:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import signal
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
 from . import requests
 from .calls import Call
@@ -87,6 +87,34 @@ class Sandbox:
         del request["stdin"]
         return checked(self.transport.verify(request, call or Call()))
 
+    def batch(self, runs: Sequence[Mapping[str, Any]], *, jobs: Optional[int] = None,
+              call: Optional[Call] = None) -> List[Result]:
+        """Runs many programs: each mapping has the arguments of `run`.  The results are in the same order; of one that could
+        not run, `error` says why.  `jobs`, how many run at a time, is for this machine: a service has its own number."""
+        made = [self._request(one.get("code"), one.get("language", "python"), without(one, "code", "language"))
+                for one in runs]
+        return [Result(raw) for raw in self.transport.batch(made, jobs, call or Call())]
+
+    def compare(self, a: Mapping[str, Any], b: Mapping[str, Any], *, inputs: requests.Inputs = (),
+                call: Optional[Call] = None, **how: Any) -> Result:
+        """Runs two programs with the same inputs: `verdict`, `same_output`, and the figures of `a` and `b`.
+
+        `a` and `b` have the arguments of `run`; `inputs` are texts for stdin, or a mapping of names to them.  `repeat`,
+        `warm_up`, `checker` and `tolerance` are as in docs/batch.md.
+        """
+        pair = {name: self._request(one.get("code"), one.get("language", "python"), without(one, "code", "language"))
+                for name, one in (("a", a), ("b", b))}
+        return checked(self.transport.compare({**pair, "inputs": requests.input_list(inputs), **given(how)},
+                                              call or Call()))
+
+    def profile(self, code: Optional[str] = None, language: Optional[str] = "python", *, call: Optional[Call] = None,
+                repeat: Optional[int] = None, warm_up: Optional[int] = None, functions: Optional[bool] = None,
+                **fields: Any) -> Result:
+        """Runs one program again and again: `wall_ms`, `cpu_ms`, `peak_memory_bytes`, `over_time`; with `functions=True`
+        also which functions use the time.  The other arguments are those of `run`."""
+        how = given({"repeat": repeat, "warm_up": warm_up, "functions": functions})
+        return checked(self.transport.profile(self._request(code, language, fields), how, call or Call()))
+
     def _work(self, kind: str, project: Optional[str], fields: Mapping[str, Any], call: Optional[Call]) -> Result:
         request = requests.request_of(None, project=project, **fields)
         del request["stdin"]
@@ -104,6 +132,14 @@ class Sandbox:
 
     def session(self, language: str = "python", **fields: Any) -> "Session":
         return Session(language, sandbox=self, **fields)
+
+
+def without(given: Mapping[str, Any], *names: str) -> Dict[str, Any]:
+    return {name: value for name, value in given.items() if name not in names}
+
+
+def given(values: Mapping[str, Any]) -> Dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def events_of(lines: Iterator[Mapping[str, Any]]) -> Iterator[Event]:

@@ -491,6 +491,15 @@ export interface Schemas {
     cpu_ms: Schemas["profile/figures"];
     peak_memory_bytes: Schemas["profile/figures"];
     over_time: Schemas["profile/point"][];
+    /** Only where they were asked for; the one that used most comes first. */
+    functions?: Schemas["profile/function"][];
+    [field: string]: unknown;
+  };
+  "profile/function": {
+    function: string;
+    self_ms: number;
+    /** Also of what it called. */
+    total_ms: number;
     [field: string]: unknown;
   };
   "profile/point": {
@@ -754,5 +763,11 @@ export interface Schemas {
     tolerance?: number;
     [field: string]: unknown;
   };
-  profile_request: { repeat?: number; warm_up?: number; [field: string]: unknown };
+  profile_request: {
+    repeat?: number;
+    warm_up?: number;
+    /** One more run, with samples of its functions. */
+    functions?: boolean;
+    [field: string]: unknown;
+  };
 }

@@ -3,9 +3,10 @@ import { ConnectionError } from "./errors.js";
 import { Http } from "./http.js";
 import { checked, dataOf, executeRequest, statusOf } from "./request.js";
 import { Session } from "./session.js";
-import type { BuildResult, CallOptions, ConnectOptions, ExecutionResult, GoldenResult, ISandboxExecutor, MountedFile,
-  RunEvent, RunRequest, RunResult, SandboxConfig, SessionInfo, StreamOptions, TestResult, Transport,
-  VerifyRequest, VerifyResult, WorkRequest } from "./types.js";
+import type { BatchOptions, BatchResult, BuildResult, CallOptions, CompareRequest, CompareResult, ConnectOptions,
+  ExecutionResult, GoldenResult, ISandboxExecutor, MountedFile, ProfileRequest, ProfileResult, RunEvent, RunRequest,
+  RunResult, SandboxConfig, SessionInfo, StreamOptions, TestResult, Transport, VerifyRequest, VerifyResult,
+  WorkRequest } from "./types.js";
 
 const MIB = 1024 * 1024;
 /** How often the memory is sampled that `execute` reports. */
@@ -78,6 +79,21 @@ export class SandboxExecutor implements ISandboxExecutor {
   /** Checks code, or a project: `verdict`, `reasons`, `checks`. */
   async verify(request: VerifyRequest, options: CallOptions = {}): Promise<VerifyResult> {
     return (await (await this.#connect()).verify(request, options)) as VerifyResult;
+  }
+
+  /** Runs many programs; the results are in the same order, and `error` of one says why it did not run. */
+  async batch(requests: RunRequest[], options: BatchOptions = {}): Promise<BatchResult[]> {
+    return (await this.#connect()).batch(requests.map((one) => ({ stdin: "", ...one })), options);
+  }
+
+  /** Runs two programs with the same inputs: `verdict`, `same_output`, and the figures of `a` and `b`. */
+  async compare(request: CompareRequest, options: CallOptions = {}): Promise<CompareResult> {
+    return (await (await this.#connect()).compare(request, options)) as CompareResult;
+  }
+
+  /** Runs a program again and again: `wall_ms`, `cpu_ms`, `peak_memory_bytes`, `over_time`. */
+  async profile(request: ProfileRequest, options: CallOptions = {}): Promise<ProfileResult> {
+    return (await (await this.#connect()).profile({ stdin: "", ...request }, options)) as ProfileResult;
   }
 
   /** A sandbox that stays alive: names and files stay from one cell to the next. */

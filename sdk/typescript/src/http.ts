@@ -1,9 +1,11 @@
 import { linesOf } from "./bytes.js";
 import { ConnectionError, errorOfProblem, InvalidRequestError } from "./errors.js";
-import type { CallOptions, CellRequest, RunEvent, RunRequest, RunResult, SessionInfo,
-  StreamOptions, Transport, VerifyRequest, WorkKind, WorkRequest } from "./types.js";
+import type { BatchOptions, BatchResult, CallOptions, CellRequest, CompareRequest, ProfileRequest, RunEvent, RunRequest,
+  RunResult, SessionInfo, StreamOptions, Transport, VerifyRequest, WorkKind, WorkRequest } from "./types.js";
 
 const NDJSON = "application/x-ndjson";
+/** Requests in one call of the service. */
+const BATCH_MOST = 256;
 
 interface Sent extends CallOptions {
   json?: unknown;
@@ -75,6 +77,24 @@ export class Http implements Transport {
 
   work(kind: WorkKind, request: WorkRequest, options: CallOptions): Promise<Record<string, unknown>> {
     return this.#json("POST", `/v1/${kind}`, { json: request, ...options });
+  }
+
+  /** In parts; the service runs as many at a time as it has room for. */
+  async batch(requests: RunRequest[], { signal }: BatchOptions): Promise<BatchResult[]> {
+    const results: BatchResult[] = [];
+    for (let at = 0; at < requests.length; at += BATCH_MOST) {
+      const json = { requests: requests.slice(at, at + BATCH_MOST) };
+      results.push(...((await this.#json("POST", "/v1/batch", { json, signal }))["results"] as BatchResult[]));
+    }
+    return results;
+  }
+
+  compare(request: CompareRequest, options: CallOptions): Promise<Record<string, unknown>> {
+    return this.#json("POST", "/v1/comparisons", { json: request, ...options });
+  }
+
+  profile(request: ProfileRequest, options: CallOptions): Promise<Record<string, unknown>> {
+    return this.#json("POST", "/v1/profiles", { json: request, ...options });
   }
 
   async languages(): Promise<Record<string, unknown>[]> {

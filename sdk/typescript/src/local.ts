@@ -1,9 +1,10 @@
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
-import { readFile } from "node:fs/promises";
-import { join, linesOf } from "./bytes.js";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { fromBase64, join, linesOf } from "./bytes.js";
 import { BinaryNotFoundError, errorOf, InternalError, InvalidRequestError, NotFoundError, SandboxError } from "./errors.js";
-import type { CallOptions, CellRequest, RunEvent, RunRequest, RunResult, SessionInfo, StreamOptions,
-  Transport, VerifyRequest, WorkKind, WorkRequest } from "./types.js";
+import type { BatchOptions, BatchResult, CallOptions, CellRequest, CompareRequest, ProfileRequest, RunEvent, RunRequest,
+  RunResult, SessionInfo, StreamOptions, Transport, VerifyRequest, WorkKind, WorkRequest } from "./types.js";
 
 const BINARY_ENV = "SANDBOX_RUN_BINARY";
 
@@ -40,6 +41,12 @@ function verifyWords({ code: _code, files, language, project, paths, limits, dep
   for (const [option, list] of [["--dep", deps], ["--call", calls], ["--skip", skip]] as const)
     for (const item of (list as string[] | undefined) ?? []) words.push(option, item);
   return [...words, ...(paths ?? []).map((path) => (project ? `${String(project)}/${path}` : path))];
+}
+
+/** Options of a measurement. */
+function howWords(how: Record<string, unknown>): string[] {
+  return Object.entries(how).filter(([, value]) => value !== undefined && value !== false)
+    .flatMap(([name, value]) => [`--${name.replaceAll("_", "-")}`, ...(value === true ? [] : [String(value)])]);
 }
 
 /** The sandbox-run of this machine: one process per call, no service. */
@@ -129,6 +136,42 @@ export class Local implements Transport {
 
   work(kind: WorkKind, request: WorkRequest, options: CallOptions): Promise<Record<string, unknown>> {
     return this.#checked(workWords(kind, request), "", options);
+  }
+
+  async batch(requests: RunRequest[], { jobs, ...options }: BatchOptions): Promise<BatchResult[]> {
+    if (!requests.length) return [];
+    const words = ["batch", "--json", ...(jobs === undefined ? [] : ["--jobs", String(jobs)]), "-"];
+    const done = await this.#call(words, requests.map((one) => JSON.stringify(one) + "\n").join(""), options);
+    const results = new TextDecoder().decode(done.out).split("\n").filter((line) => line.startsWith('{"item"'));
+    if (results.length !== requests.length)
+      throw new InternalError(done.err || `${this.binary} ended with status ${done.status} before the batch did`);
+    return results.map((line) => JSON.parse(line) as BatchResult);
+  }
+
+  /** By files, because there are two programs and inputs beside them. */
+  async compare({ a, b, inputs = [], ...how }: CompareRequest, options: CallOptions): Promise<Record<string, unknown>> {
+    const folder = await mkdtemp(`${tmpdir()}/sandbox-run-`);
+    const write = async (option: string, name: string, data: string | Uint8Array): Promise<string[]> => {
+      await writeFile(`${folder}/${name}`, data);
+      return [option, `${folder}/${name}`];
+    };
+    try {
+      const words = ["compare", ...howWords(how), ...(await write("--request", "a", JSON.stringify(a))),
+        ...(await write("--request", "b", JSON.stringify(b)))];
+      for (const [number, one] of inputs.entries())
+        words.push(...(await write("--input", String(number), one.encoding === "base64" ? fromBase64(one.content) : one.content)));
+      const found = await this.#checked(words, "", options);
+      const different = found["first_different_input"];
+      if (typeof different === "string" && inputs.length)
+        found["first_different_input"] = inputs[Number(different.slice(folder.length + 1))]?.name ?? "";
+      return found;
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  }
+
+  profile({ repeat, warm_up, functions, ...request }: ProfileRequest, options: CallOptions): Promise<Record<string, unknown>> {
+    return this.#checked(["profile", "--request", "-", ...howWords({ repeat, warm_up, functions })], JSON.stringify(request), options);
   }
 
   async languages(): Promise<Record<string, unknown>[]> {

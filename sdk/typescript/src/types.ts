@@ -118,7 +118,29 @@ export type GoldenResult = Schemas["golden"];
 export type VerifyRequest = RunRequest & Schemas["verify_request"];
 export type VerifyResult = Schemas["verify"];
 
+/** Two programs as requests; `inputs` are what both read from stdin. */
+export interface CompareRequest extends Pick<Schemas["comparison_request"], "inputs" | "repeat" | "warm_up" | "checker" | "tolerance"> {
+  a: RunRequest;
+  b: RunRequest;
+}
+export type CompareResult = Schemas["comparison"];
+
+/** `functions`: also say which functions use the time. */
+export type ProfileRequest = RunRequest & Schemas["profile_request"];
+export type ProfileResult = Schemas["profile"];
+
+/** One of many: `error` says why it did not run. */
+export type BatchResult = RunResult;
+
+export interface BatchOptions extends CallOptions {
+  /** How many run at a time on this machine; a service has its own number. */
+  jobs?: number;
+}
+
 export interface Transport {
+  batch(requests: RunRequest[], options: BatchOptions): Promise<BatchResult[]>;
+  compare(request: CompareRequest, options: CallOptions): Promise<Record<string, unknown>>;
+  profile(request: ProfileRequest, options: CallOptions): Promise<Record<string, unknown>>;
   verify(request: VerifyRequest, options: CallOptions): Promise<Record<string, unknown>>;
   work(kind: WorkKind, request: WorkRequest, options: CallOptions): Promise<Record<string, unknown>>;
   run(request: RunRequest, options: CallOptions): Promise<RunResult>;
