@@ -19,6 +19,11 @@ static void on_interrupt(int number)
         (void)sbr_session_interrupt(running);
 }
 
+bool repl_has_interrupt(void)
+{
+    return pending;
+}
+
 void repl_forget_interrupt(void)
 {
     pending = 0;

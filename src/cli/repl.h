@@ -43,6 +43,8 @@ int repl_execute(struct repl *r, const char *code, size_t len, sbr_error *err) m
 
 /* An interrupt is for the cell that runs, and ends the line at the prompt. */
 void repl_watch_interrupts(void);
+/* True for one that no cell got, until it is forgotten. */
+bool repl_has_interrupt(void);
 /* The line has been ended. */
 void repl_forget_interrupt(void);
 

@@ -5,6 +5,7 @@
 #include <histedit.h>
 #include <locale.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,6 +225,23 @@ static void draw_colors(EditLine *edit, struct repl_input *in)
     buf_done(&out);
 }
 
+/* Waits for a key.  An interrupt counts also when it came before the wait, as while the kernel
+ * completed a word. */
+static bool is_interrupted(void)
+{
+    struct pollfd waiting = { .fd = STDIN_FILENO, .events = POLLIN };
+    sigset_t interrupt, before;
+
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    sigprocmask(SIG_BLOCK, &interrupt, &before);
+    while (!repl_has_interrupt() && ppoll(&waiting, 1, NULL, &before) < 0 && errno == EINTR)
+        ;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    errno = EINTR;
+    return repl_has_interrupt();
+}
+
 /* The editor draws, then asks for the next key: between the two the line gets its colours.  Bytes
  * that wait already, as of a text that is pasted, come first. */
 static int next_key(EditLine *edit, wchar_t *ret)
@@ -237,6 +255,8 @@ static int next_key(EditLine *edit, wchar_t *ret)
     el_get(edit, EL_CLIENTDATA, &in);
     if (in->colors && poll(&waiting, 1, 0) == 0)
         draw_colors(edit, in);
+    if (is_interrupted())
+        return -1;
     do {
         ssize_t got = read(STDIN_FILENO, &c, 1);
 

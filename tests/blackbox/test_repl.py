@@ -137,6 +137,22 @@ def test_a_cell_is_interrupted_and_the_names_stay(own, root):
         screen.end()
 
 
+def test_an_interrupt_while_the_kernel_completes_ends_the_line(own, root):
+    slow = "import time\nclass Slow:\n    def __dir__(self): time.sleep(1); return ['attribute']\n\nslow = Slow()\n"
+    with shown("repl", caller=root, env=own) as screen:
+        prompt = Prompt(screen)
+        screen.type(PASTE + slow + PASTED)
+        screen.wait("slow = Slow()")
+        prompt.type("\r")
+        screen.type("slow.attr\t")
+        screen.wait("> slow.attr")
+        prompt.type(CTRL_C)
+        prompt.type("6 * 7\r")
+        assert "\npython> 6 * 7\n42\n" in screen.text
+        screen.type(CTRL_D)
+        assert screen.end() == 0
+
+
 def test_the_kernel_completes_and_pasted_lines_are_one_cell(own, root):
     with shown("repl", caller=root, env=own) as screen:
         prompt = Prompt(screen)
