@@ -16,7 +16,8 @@ import pytest
 SLOW = {"java": 2, "go": 2, "rust": 2, "c++": 4, "typescript": 2}  # languages, and how many times as long they take
 # Files whose tests take many times as long as those of others: most wait for packages of a registry first.
 LONG = {"test_http_tools": 30, "test_mcp_suite": 25, "test_dialect_e2b": 18, "test_mcp_clients": 12, "test_sdk_typescript": 12,
-        "test_test": 4, "test_images": 4, "test_sdk_python": 4, "test_network_clients": 4, "test_kills": 3, "test_project": 3}
+        "test_go_tasks": 20, "test_test": 4, "test_images": 4, "test_sdk_python": 4, "test_network_clients": 4,
+        "test_kills": 3, "test_project": 3}
 
 
 def pytest_configure(config):
