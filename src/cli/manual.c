@@ -25,6 +25,8 @@ static const struct row variables[] = {
     { "SANDBOX_RUN_NO_BACKGROUND", "Set: nothing goes on after a run's answer." },
     { "SANDBOX_RUN_LOG", "Log level on stderr: info, debug." },
     { "SANDBOX_RUN_NO_COLOR", "Not empty: no colours; NO_COLOR and FORCE_COLOR count too." },
+    { "SANDBOX_RUN_NAME",
+      "Name of a run for `sandbox-run output`; `sandbox-run docker run --name` sets it." },
     { "SANDBOX_RUN_IDS", "Range of host ids for runs of root, FIRST:COUNT." },
     { "SANDBOX_RUN_ID_LOCKS", "Existing directory with the locks of those ids." },
     { "PAGER", "Shows the pages of `sandbox-run help TOPIC` at a terminal." },

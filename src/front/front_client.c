@@ -120,13 +120,22 @@ void front_client_give_up(struct front_client *c)
     front_client_go_on(c);
 }
 
+/* libmicrohttpd misses an end that comes together with the last bytes: it would wait for the rest
+ * of a request that can never be complete. */
+static bool has_ended(const struct front_client *c)
+{
+    char byte;
+
+    return !c->paused && recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 /* Bytes that come one by one keep no connection open for ever. */
 void front_client_tick(struct front *front, uint64_t now_us)
 {
     list_each(at, &front->clients) {
         struct front_client *c = link_owner(at, struct front_client, link);
 
-        if (c->stage <= STAGE_BODY && now_us > c->overdue_us)
+        if (c->stage <= STAGE_BODY && (now_us > c->overdue_us || has_ended(c)))
             front_client_give_up(c);
     }
 }

@@ -32,10 +32,11 @@ static bool is_plain(const sbr_request *req)
     rest.env = (struct string_list){ 0 };
     memset(&rest.limits, 0, sizeof(rest.limits));
     memset(&rest.compile_limits, 0, sizeof(rest.compile_limits));
+    memset(&rest.ceilings, 0, sizeof(rest.ceilings));
     memset(rest.caller, 0, sizeof(rest.caller));
     memset(&rest.refusal, 0, sizeof(rest.refusal));
     rest.require = 0;
-    rest.require_given = rest.has_options = rest.kernel = false;
+    rest.require_given = rest.has_options = rest.kernel = rest.installs_nothing = false;
     rest.keep_seconds = rest.keep_bytes = 0; /* nothing without `keep_output` */
     for (size_t i = 0; i < sizeof(rest); i++)
         if (((const unsigned char *)&rest)[i])
@@ -95,10 +96,12 @@ void spare_name_key(const sbr_request *req, const struct language *language,
         sha256_add_text(&sum, language->session.run.at[i]);
     add_limits(&sum, &req->limits);
     add_limits(&sum, &req->compile_limits);
+    add_limits(&sum, &req->ceilings);
     sha256_add_u64(&sum, req->env.n);
     for (size_t i = 0; i < req->env.n; i++)
         sha256_add_text(&sum, req->env.items[i]);
     sha256_add_u64(&sum, (uint64_t)req->require);
+    sha256_add_u64(&sum, req->installs_nothing);
     sha256_add_u64(&sum, bounds->age_ms);
     sha256_finish_hex(&sum, key);
 }
