@@ -16,6 +16,7 @@
 #define LINE_MAX_BYTES ((size_t)112 << 20) /* a cell of FRAME_PAYLOAD_MAX, each byte escaped */
 #define OUT_MAX ((size_t)256 << 20)        /* what a client does not read; then it is dropped */
 #define READ_SIZE ((size_t)64 * 1024)
+#define NEW_SOCKET SESSION_SOCKET ".new"
 #define BACKLOG 64
 #define CONNECTIONS_MAX 64
 
@@ -295,17 +296,17 @@ static void client_came(void *context, uint32_t events)
         accepted(s, fd);
 }
 
-/* The directory's path may be longer than the address of a socket. */
+/* The directory's path may be longer than the address of a socket.  Whoever sees the socket by its
+ * name can connect: it gets the name when it listens. */
 int connection_listen(struct session *s, sbr_error *err)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     scoped_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     peer_look_home(&s->home);
-    snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" SESSION_SOCKET,
-             s->dir.fd);
+    snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" NEW_SOCKET, s->dir.fd);
     if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
-        listen(fd, BACKLOG) < 0)
+        listen(fd, BACKLOG) < 0 || renameat(s->dir.fd, NEW_SOCKET, s->dir.fd, SESSION_SOCKET) < 0)
         return err_set_errno(err, "session", "cannot listen on the session's socket");
     s->listen_watch = loop_watch_of(fd, client_came, s);
     if (loop_add(&s->loop, &s->listen_watch, EPOLLIN) < 0)
