@@ -24,8 +24,7 @@ static int run_run(struct options *o)
         fprintf(stderr, "sandbox-run: this file has tests and no main; running them as tests\n");
     if (tests == SOURCE_TESTS_OF_RUNNER)
         return o->documents->run_tests(o);
-    if (source_load(o, &source, &err) < 0 ||
-        (tests == SOURCE_TESTS_OF_PROGRAM && source_name_tests(o->request, &err) < 0))
+    if (source_load(o, &source, &err) < 0 || source_prepare_tests(tests, o->request, &err) < 0)
         return cli_fail(o, &err);
     return start_request(o, source.title, source.from_stdin);
 }

@@ -80,7 +80,7 @@ static int take_file(struct test_run *t, const char *path, sbr_error *err)
     if (source_read_path(path, &text, &len, err) < 0 ||
         request_add_file(t->o->request, name, text, len, err) < 0 ||
         test_runner_for_file(name, text, t->own->runner, &t->rounds.runner, err) < 0 ||
-        source_name_tests(t->o->request, err) < 0)
+        source_prepare_tests(source_tests_of(name, text), t->o->request, err) < 0)
         return err->code;
     return string_list_add(&t->more, t->o->request->files[0].path, err);
 }

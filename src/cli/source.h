@@ -19,11 +19,14 @@ bool source_is_notebook(const struct options *o);
 enum source_tests {
     SOURCE_NO_TESTS,
     SOURCE_TESTS_OF_PROGRAM, /* the language itself */
+    SOURCE_TESTS_OF_GLOBALS, /* the same, which is told what their functions are called */
     SOURCE_TESTS_OF_RUNNER   /* `test`, which only the full program has */
 };
 enum source_tests source_find_tests(const struct options *o);
-/* Gives the file the name that its language wants for tests. */
-int source_name_tests(sbr_request *req, sbr_error *err) must_check;
+/* The same of a file that was named as one with tests. */
+enum source_tests source_tests_of(const char *path, const char *text);
+/* Gives the file the name that its language wants for tests, or their functions theirs. */
+int source_prepare_tests(enum source_tests how, sbr_request *req, sbr_error *err) must_check;
 
 /* The bytes of a regular file; the caller frees them. */
 int source_read_path(const char *path, char **ret, size_t *ret_len, sbr_error *err) must_check;

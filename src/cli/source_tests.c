@@ -76,13 +76,38 @@ static bool is_tests_in_go(const char *text)
     return found && strstr(text, "testing.T");
 }
 
+static bool has_tests_of_node(const char *text)
+{
+    for (const char *line = text; *line; line = next_line(line))
+        if (begins_with(line, "test(") || begins_with(line, "describe("))
+            return true;
+    return false;
+}
+
 static bool is_tests_in_node(const char *text)
 {
-    bool found = false;
+    return has_tests_of_node(text) && strstr(text, "node:test");
+}
 
-    for (const char *line = text; !found && *line; line = next_line(line))
-        found = begins_with(line, "test(") || begins_with(line, "describe(");
-    return found && strstr(text, "node:test");
+/* Written for a runner that brings `test`, and for nothing else of it: no matchers, no functions of
+ * that name of its own or of a package. */
+static bool is_tests_without_import(const char *text)
+{
+    static const char *const others[] = {
+        "node:test",          "expect(", "jest",       "vitest", "mocha", "function test(",
+        "function describe(", " test =", " describe ="
+    };
+
+    if (!has_tests_of_node(text))
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        if (strstr(text, others[i]))
+            return false;
+    for (const char *line = text; *line; line = next_line(line))
+        if ((begins_with(line, "import") || line_has(line, "require(")) &&
+            (line_has(line, "test") || line_has(line, "describe")))
+            return false;
+    return true;
 }
 
 static const struct row {
@@ -93,6 +118,7 @@ static const struct row {
     { "python", is_tests_in_python, SOURCE_TESTS_OF_RUNNER },
     { "go", is_tests_in_go, SOURCE_TESTS_OF_PROGRAM },
     { "javascript", is_tests_in_node, SOURCE_TESTS_OF_PROGRAM },
+    { "javascript", is_tests_without_import, SOURCE_TESTS_OF_GLOBALS },
 };
 
 /* The whole of a file whose beginning may have tests. */
@@ -141,7 +167,7 @@ enum source_tests source_find_tests(const struct options *o)
 }
 
 /* Go finds tests by the name of their file. */
-int source_name_tests(sbr_request *req, sbr_error *err)
+static int name_file(sbr_request *req, sbr_error *err)
 {
     struct request_file *file = req->n_files ? &req->files[0] : NULL;
     size_t len = file ? strlen(file->path) : 0;
@@ -155,4 +181,40 @@ int source_name_tests(sbr_request *req, sbr_error *err)
     free(file->path);
     file->path = name;
     return 0;
+}
+
+/* The functions of node:test, by the names that runners of tests give them. */
+#define NODE_GLOBALS                                                                               \
+    "NODE_OPTIONS=--import=data:text/javascript,import*as%20t%20from'node:test';"                  \
+    "for(const%20n%20of['test','it','describe','before','after','beforeEach','afterEach'])"        \
+    "globalThis[n]||=t[n]"
+
+static int name_functions(sbr_request *req, sbr_error *err)
+{
+    for (size_t i = 0; i < req->env.n; i++)
+        if (begins_with(req->env.items[i], "NODE_OPTIONS="))
+            return 0; /* the user's own may bring others */
+    return request_add_env(req, NODE_GLOBALS, err);
+}
+
+enum source_tests source_tests_of(const char *path, const char *text)
+{
+    const struct language *language = language_for_extension(path);
+
+    for (size_t i = 0; language && i < ARRAY_LEN(rows); i++)
+        if (!strcmp(rows[i].language, language->name) && rows[i].is(text))
+            return rows[i].how;
+    return SOURCE_TESTS_OF_PROGRAM;
+}
+
+int source_prepare_tests(enum source_tests how, sbr_request *req, sbr_error *err)
+{
+    switch (how) {
+    case SOURCE_TESTS_OF_PROGRAM:
+        return name_file(req, err);
+    case SOURCE_TESTS_OF_GLOBALS:
+        return name_functions(req, err);
+    default:
+        return 0;
+    }
 }

@@ -169,6 +169,26 @@ def test_a_file_with_tests_and_no_main_is_run_as_tests(root, folder):
     assert sandbox_run(f"{path}/b.py", caller=root).stdout == b"main\n"
 
 
+NODE_TESTS = """const assert = require('node:assert');
+test('adds', () => { assert.equal(1 + 2, 3); });
+describe('more', () => { it('is wrong', () => { assert.equal(1 + 1, 3); }); });
+"""
+
+
+def test_a_javascript_file_with_tests_needs_no_import(root, folder):
+    """Runners of tests bring these functions; a function of the program's own stays that."""
+    own = "const test = (name) => console.log(name);\n" + "test('mine');\n"
+    path = project(folder, {"a.js": NODE_TESTS, "b.mjs": NODE_TESTS.replace("const assert = require('node:assert')",
+                                                                          "import assert from 'node:assert'"), "c.js": own})
+    for name in ("a.js", "b.mjs"):
+        done = sandbox_run(f"{path}/{name}", caller=root)
+        assert b"has tests and no main; running them as tests" in done.stderr and done.returncode == 1, done
+        assert b"# pass 1\n# fail 1\n" in done.stdout and b"not ok 1 - is wrong" in done.stdout
+    assert sandbox_run("test", f"{path}/a.js", caller=root).stdout.splitlines()[-1].startswith(b"node: 1 passed, 1 failed")
+    done = sandbox_run(f"{path}/c.js", caller=root)
+    assert (done.stdout, done.stderr) == (b"mine\n", b"")
+
+
 @pytest.mark.parametrize("files, words, message", [
     ({"Makefile": "all:\ntest:\n\ttrue\n"}, ("--coverage",), "make does not say how much of the code ran"),
     ({"notes.txt": ""}, ("--repeat", "0"), "--repeat '0' is no number of runs"),
