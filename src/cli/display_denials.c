@@ -35,6 +35,8 @@ static void show(const struct display *d, const json_t *one)
     copy(one, "target", denial.target, sizeof(denial.target));
     copy(one, "rule", denial.rule, sizeof(denial.rule));
     copy(one, "remedy", denial.remedy, sizeof(denial.remedy));
+    if (!strncmp(denial.rule, DENIAL_HOST_RULE, strlen(DENIAL_HOST_RULE)))
+        denial.source = DENIAL_BY_HOST; /* the JSON of a cell has no source */
     if (d->allow && !strncmp(denial.remedy, ALLOW_HOST, strlen(ALLOW_HOST))) {
         snprintf(host, sizeof(host), "%.199s", denial.remedy + strlen(ALLOW_HOST));
         snprintf(denial.remedy, sizeof(denial.remedy), "`%.79s %.199s` allows it", d->allow, host);

@@ -276,11 +276,9 @@ static const char *rule_for_people(const char *rule)
 /* denials_add has removed control characters from the texts. */
 void present_denial(const struct denial *d, const char *allows, const struct options *o)
 {
-    /* The word of the rule counts, because a cell's denials come as JSON, which has no source. */
-    bool by_host = !strncmp(d->rule, DENIAL_HOST_RULE, strlen(DENIAL_HOST_RULE));
-
-    fprintf(stderr, "%ssandbox-run: %s:%s %s%s", paint(o, YELLOW), by_host ? "failed" : "refused",
-            paint(o, PLAIN), refused_words[d->kind], d->target);
+    fprintf(stderr, "%ssandbox-run: %s:%s %s%s", paint(o, YELLOW),
+            d->source == DENIAL_BY_HOST ? "failed" : "refused", paint(o, PLAIN),
+            refused_words[d->kind], d->target);
     if (d->count > 1)
         fprintf(stderr, TIMES "%llu", (unsigned long long)d->count);
     fprintf(stderr, " (%s)", rule_for_people(d->rule));

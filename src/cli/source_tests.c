@@ -48,7 +48,7 @@ static bool is_test_in_python(const char *line)
 }
 
 /* Tests, and nothing but definitions: a statement at the left edge is a program of its own. */
-static bool is_tests_in_python(const char *text)
+static enum source_tests find_in_python(const char *text)
 {
     static const char *const words[] = { "def ", "async def ", "class ", "import ", "from ", "@",
                                          "#",    "\r",         ")",      "\"\"\"",  NULL };
@@ -58,22 +58,22 @@ static bool is_tests_in_python(const char *text)
         if (*line == ' ' || *line == '\t' || *line == '\n')
             continue;
         if (!begins_with_any(line, words))
-            return false;
+            return SOURCE_NO_TESTS;
         found |= is_test_in_python(line);
     }
-    return found && !strstr(text, "__main__");
+    return found && !strstr(text, "__main__") ? SOURCE_TESTS_OF_RUNNER : SOURCE_NO_TESTS;
 }
 
-static bool is_tests_in_go(const char *text)
+static enum source_tests find_in_go(const char *text)
 {
     bool found = false;
 
     for (const char *line = text; *line; line = next_line(line)) {
         if (begins_with(line, "func main("))
-            return false;
+            return SOURCE_NO_TESTS;
         found |= begins_with(line, "func Test");
     }
-    return found && strstr(text, "testing.T");
+    return found && strstr(text, "testing.T") ? SOURCE_TESTS_OF_PROGRAM : SOURCE_NO_TESTS;
 }
 
 static bool has_tests_of_node(const char *text)
@@ -84,22 +84,14 @@ static bool has_tests_of_node(const char *text)
     return false;
 }
 
-static bool is_tests_in_node(const char *text)
-{
-    return has_tests_of_node(text) && strstr(text, "node:test");
-}
-
 /* Written for a runner that brings `test`, and for nothing else of it: no matchers, no functions of
  * that name of its own or of a package. */
-static bool is_tests_without_import(const char *text)
+static bool needs_globals(const char *text)
 {
-    static const char *const others[] = {
-        "node:test",          "expect(", "jest",       "vitest", "mocha", "function test(",
-        "function describe(", " test =", " describe ="
-    };
+    static const char *const others[] = { "expect(", "jest",           "vitest",
+                                          "mocha",   "function test(", "function describe(",
+                                          " test =", " describe =" };
 
-    if (!has_tests_of_node(text))
-        return false;
     for (size_t i = 0; i < ARRAY_LEN(others); i++)
         if (strstr(text, others[i]))
             return false;
@@ -110,40 +102,62 @@ static bool is_tests_without_import(const char *text)
     return true;
 }
 
-static const struct row {
+static enum source_tests find_in_node(const char *text)
+{
+    if (!has_tests_of_node(text))
+        return SOURCE_NO_TESTS;
+    if (strstr(text, "node:test"))
+        return SOURCE_TESTS_OF_PROGRAM;
+    return needs_globals(text) ? SOURCE_TESTS_OF_GLOBALS : SOURCE_NO_TESTS;
+}
+
+typedef enum source_tests find_fn(const char *text);
+
+static const struct {
     const char *language;
-    bool (*is)(const char *text);
-    enum source_tests how;
+    find_fn *find;
 } rows[] = {
-    { "python", is_tests_in_python, SOURCE_TESTS_OF_RUNNER },
-    { "go", is_tests_in_go, SOURCE_TESTS_OF_PROGRAM },
-    { "javascript", is_tests_in_node, SOURCE_TESTS_OF_PROGRAM },
-    { "javascript", is_tests_without_import, SOURCE_TESTS_OF_GLOBALS },
+    { "python", find_in_python },
+    { "go", find_in_go },
+    { "javascript", find_in_node },
 };
 
+/* NULL: files of that name have no tests that would be found. */
+static find_fn *find_of(const char *path)
+{
+    const struct language *language = language_for_extension(path);
+
+    for (size_t i = 0; language && i < ARRAY_LEN(rows); i++)
+        if (!strcmp(rows[i].language, language->name))
+            return rows[i].find;
+    return NULL;
+}
+
 /* The whole of a file whose beginning may have tests. */
-static bool is_in_all(const struct row *row, int fd)
+static enum source_tests find_in_all(find_fn *find, int fd)
 {
     scoped_free char *text = calloc(1, MOST_READ + 1);
     ssize_t n = text && lseek(fd, 0, SEEK_SET) == 0 ? fd_read_full(fd, text, MOST_READ) : -1;
 
-    return n > 0 && n < MOST_READ && row->is(text);
+    return n > 0 && n < MOST_READ ? find(text) : SOURCE_NO_TESTS;
 }
 
-static bool is_in_file(const struct row *row, const char *path)
+static enum source_tests find_in_file(find_fn *find, const char *path)
 {
     scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     static char beginning[BEGINNING + 1];
     ssize_t n = fd >= 0 ? fd_read_full(fd, beginning, BEGINNING) : -1;
+    enum source_tests found;
     char *end;
 
     if (n <= 0)
-        return false;
+        return SOURCE_NO_TESTS;
     beginning[n] = '\0';
     end = n == BEGINNING ? strrchr(beginning, '\n') : NULL;
     if (end)
         end[1] = '\0';
-    return row->is(beginning) && (n < BEGINNING || is_in_all(row, fd));
+    found = find(beginning);
+    return found != SOURCE_NO_TESTS && n == BEGINNING ? find_in_all(find, fd) : found;
 }
 
 enum source_tests source_find_tests(const struct options *o)
@@ -151,18 +165,15 @@ enum source_tests source_find_tests(const struct options *o)
     static const char *last; /* it is asked twice in a run */
     static enum source_tests answer;
     const char *word = o->n_positional == 1 ? o->positional[0] : NULL;
-    const struct language *language = word ? language_for_extension(word) : NULL;
+    find_fn *find = word ? find_of(word) : NULL;
 
-    if (!language || o->json || o->stream || o->rest || o->code || o->lang || o->template ||
+    if (!find || o->json || o->stream || o->rest || o->code || o->lang || o->template ||
         o->request->check || o->files.n || o->request->project)
         return SOURCE_NO_TESTS;
-    if (word == last)
-        return answer;
-    last = word;
-    answer = SOURCE_NO_TESTS;
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        if (!strcmp(rows[i].language, language->name) && is_in_file(&rows[i], word))
-            answer = rows[i].how;
+    if (word != last) {
+        last = word;
+        answer = find_in_file(find, word);
+    }
     return answer;
 }
 
@@ -199,12 +210,10 @@ static int name_functions(sbr_request *req, sbr_error *err)
 
 enum source_tests source_tests_of(const char *path, const char *text)
 {
-    const struct language *language = language_for_extension(path);
+    find_fn *find = find_of(path);
+    enum source_tests found = find ? find(text) : SOURCE_NO_TESTS;
 
-    for (size_t i = 0; language && i < ARRAY_LEN(rows); i++)
-        if (!strcmp(rows[i].language, language->name) && rows[i].is(text))
-            return rows[i].how;
-    return SOURCE_TESTS_OF_PROGRAM;
+    return found != SOURCE_NO_TESTS ? found : SOURCE_TESTS_OF_PROGRAM;
 }
 
 int source_prepare_tests(enum source_tests how, sbr_request *req, sbr_error *err)
