@@ -194,7 +194,7 @@ int backend_guest_await(struct backend_guest *guest, int maker_fd, struct sandbo
 
     if (r <= 0)
         return r;
-    fd = accept4(guest->listener, NULL, NULL, SOCK_CLOEXEC);
+    fd = fd_accept(guest->listener, 0);
     if (fd < 0)
         return err_set_errno(err, "backend", "cannot talk to the container");
     if (check_peer(guest, fd, box, err) < 0 || offer(fd, plan, far, err) < 0)

@@ -11,6 +11,10 @@
 /* 0, or -1 with errno: writes everything, through EINTR and short writes. */
 int fd_write_all(int fd, const void *data, size_t len);
 
+/* A connection, close-on-exec and with `flags` (SOCK_NONBLOCK or 0), or -1 with errno.  Who the peer
+ * is says its credentials, not its address. */
+int fd_accept(int listener, int flags);
+
 /* Bytes read until EOF or `size`, or -1 with errno. */
 ssize_t fd_read_full(int fd, void *data, size_t size);
 

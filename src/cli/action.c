@@ -56,7 +56,7 @@ const struct action *action_find(const struct options *o, const struct action *a
     const char *names[MOST_ACTIONS], *near;
     size_t n = 0;
 
-    for (; actions[n].name && n < MOST_ACTIONS; n++) {
+    for (; n < MOST_ACTIONS && actions[n].name; n++) {
         if (!strcmp(word, actions[n].name))
             return check_words(o, &actions[n], err) < 0 ? NULL : &actions[n];
         names[n] = actions[n].name;

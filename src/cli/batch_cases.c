@@ -442,6 +442,7 @@ int batch_run_cases(struct batch_front *front)
     int status;
 
     g.queue_end = &g.queue;
+    /* cppcheck-suppress autoVariables ; the front does not outlive this call */
     front->context = &g;
     front->noun = "case";
     front->nouns = "cases";

@@ -72,7 +72,7 @@ static int unknown_command(const struct program *program, const char *word, sbr_
     const char *names[MOST_COMMANDS], *near;
     size_t n = 0;
 
-    for (; program->commands[n] && n < MOST_COMMANDS; n++)
+    for (; n < MOST_COMMANDS && program->commands[n]; n++)
         names[n] = program->commands[n]->name;
     near = !strcmp(word, "man") ? "help" : text_nearest(word, names, n);
     return err_set(err, SBR_E_NOT_FOUND, "command", "there is no command or file '%.100s'%s%s%s",

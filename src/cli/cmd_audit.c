@@ -232,10 +232,19 @@ static void count(json_t *by, const char *word)
     json_object_set_new(by, key, json_integer(json_integer_value(json_object_get(by, key)) + 1));
 }
 
+static const char *const counted[] = { "outcomes", "languages", "callers" };
+
+static const struct {
+    const char *key, *title;
+} sums[] = {
+    { "wall_us", "wall time" },
+    { "cpu_us", "CPU time" },
+    { "total_us", "in all" },
+};
+
 static void add_to_stats(json_t *stats, const json_t *line)
 {
     const char *language = text_at(json_object_get(line, "request"), "language");
-    static const char *const sums[] = { "wall_us", "cpu_us", "total_us" };
 
     count(json_object_get(stats, "outcomes"), text_at(line, "outcome"));
     if (json_object_get(line, "kind"))
@@ -243,9 +252,36 @@ static void add_to_stats(json_t *stats, const json_t *line)
     count(json_object_get(stats, "languages"), *language ? language : "command");
     count(json_object_get(stats, "callers"), text_at(line, "caller"));
     for (size_t i = 0; i < ARRAY_LEN(sums); i++)
-        json_object_set_new(stats, sums[i],
-                            json_integer(json_integer_value(json_object_get(stats, sums[i])) +
-                                         json_integer_value(json_object_get(line, sums[i]))));
+        json_object_set_new(stats, sums[i].key,
+                            json_integer(json_integer_value(json_object_get(stats, sums[i].key)) +
+                                         json_integer_value(json_object_get(line, sums[i].key))));
+}
+
+/* "outcomes   exited 3, timeout 1" */
+static void show_counts(const char *title, json_t *by)
+{
+    const char *word, *gap = "";
+    json_t *n;
+
+    printf("%-11s", title);
+    json_object_foreach(by, word, n) {
+        printf("%s", gap);
+        present_name(stdout, word);
+        printf(" %" JSON_INTEGER_FORMAT, json_integer_value(n));
+        gap = ", ";
+    }
+    printf("%s\n", *gap ? "" : "none");
+}
+
+static void show_stats(json_t *stats)
+{
+    printf("%-11s%" JSON_INTEGER_FORMAT "\n", "entries",
+           json_integer_value(json_object_get(stats, "entries")));
+    for (size_t i = 0; i < ARRAY_LEN(counted); i++)
+        show_counts(counted[i], json_object_get(stats, counted[i]));
+    for (size_t i = 0; i < ARRAY_LEN(sums); i++)
+        printf("%-11s%.3f s\n", sums[i].title,
+               (double)json_integer_value(json_object_get(stats, sums[i].key)) / 1e6);
 }
 
 static int stats_run(const struct options *o, sbr_error *err)
@@ -264,8 +300,12 @@ static int stats_run(const struct options *o, sbr_error *err)
         add_to_stats(stats, line);
         json_decref(line);
     }
-    json_dumpf(stats, stdout, o->json ? JSON_COMPACT : JSON_INDENT(2));
-    putchar('\n');
+    if (o->json) {
+        json_dumpf(stats, stdout, JSON_ENSURE_ASCII | JSON_COMPACT);
+        putchar('\n');
+    } else {
+        show_stats(stats);
+    }
     json_decref(stats);
     return 0;
 }

@@ -109,14 +109,12 @@ static int print_names(void)
     return 0;
 }
 
-#define MOST_COMMANDS 64
-
 static void refuse(const char *name, sbr_error *err)
 {
-    const char *names[MOST_COMMANDS], *near;
+    const char *names[sizeof(commands) / sizeof(commands[0])], *near;
     size_t n = 0;
 
-    for (; commands[n] && n < MOST_COMMANDS; n++)
+    for (; commands[n]; n++)
         names[n] = commands[n]->name;
     near = text_nearest(name, names, n);
     err_set(err, SBR_E_NOT_FOUND, "help", "there is no command '%.60s'; %s%s%s", name,

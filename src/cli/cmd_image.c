@@ -223,9 +223,10 @@ static int show_item(void *context, const struct image_item *item)
 static int list_run(const struct options *o, sbr_error *err)
 {
     struct jsonw j;
-    struct listing_of list = { .j = o->json ? &j : NULL };
+    struct listing_of list = { 0 };
 
     jsonw_init(&j, present_has_lines());
+    list.j = o->json ? &j : NULL;
     jsonw_open(&j, NULL, '{');
     jsonw_open(&j, "images", '[');
     if (image_store_list(show_item, &list, err) < 0)

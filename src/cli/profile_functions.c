@@ -56,6 +56,10 @@ void profile_functions_print(const struct functions *f)
 {
     char name[NAME_SIZE], sum[40];
 
+    if (!f->n) {
+        printf("\nfunctions: no sample was taken; the program ended too soon for one\n");
+        return;
+    }
     measured_time(f->sum_us, sum, sizeof(sum));
     printf("\nfunctions, by samples of %s%s\n%8s %8s\n", sum, f->cut ? " and more" : "", "self",
            "total");

@@ -162,11 +162,14 @@ static void read_paste(EditLine *edit, struct buf *text)
     const size_t end = sizeof(PASTE_END) - 1;
     char c;
 
-    while (el_getc(edit, &c) == 1 && buf_add(text, &(char){ c == '\r' ? '\n' : c }, 1) == 0)
+    while (el_getc(edit, &c) == 1) {
+        if (buf_add(text, c == '\r' ? "\n" : &c, 1) < 0)
+            return;
         if (text->len >= end && !memcmp(text->data + text->len - end, PASTE_END, end)) {
             text->len -= end;
             return;
         }
+    }
 }
 
 /* Pasted lines become part of the cell at once; the last one can be edited. */
@@ -250,7 +253,7 @@ static int next_key(EditLine *edit, wchar_t *ret)
     mbstate_t state = { 0 };
     struct repl_input *in;
     unsigned char c;
-    size_t n;
+    size_t n = 0;
 
     el_get(edit, EL_CLIENTDATA, &in);
     if (in->colors && poll(&waiting, 1, 0) == 0)

@@ -59,11 +59,12 @@ int multipart_read(const char *type, const char *body, size_t len, struct multip
                    size_t max)
 {
     char delimiter[BOUNDARY_MAX + 3];
-    const char *at, *end = body + len;
+    const char *at, *end;
     int n = 0;
 
     if (!read_boundary(type, delimiter) || !body)
         return -1;
+    end = body + len;
     at = memmem(body, len, delimiter, strlen(delimiter));
     while (at) {
         const char *head = at + strlen(delimiter), *data, *next;

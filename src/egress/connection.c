@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/pump.h"
 #include "egress/account.h"
 #include "egress/dial.h"
@@ -244,8 +245,7 @@ void connection_accept(void *context, uint32_t events)
 
     (void)events;
     for (int i = 0; i < ACCEPT_BATCH && egress->n_open < EGRESS_MAX_OPEN; i++) {
-        /* cppcheck-suppress nullPointer ; the peer's address is not needed */
-        int fd = accept4(listener->watch.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd = fd_accept(listener->watch.fd, SOCK_NONBLOCK);
 
         egress->starved = fd < 0 && is_shortage();
         if (fd < 0)

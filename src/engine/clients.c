@@ -117,8 +117,7 @@ void clients_accept(void *context, uint32_t events)
 
     (void)events;
     for (int i = 0; i < ACCEPT_AT_ONCE; i++) {
-        /* cppcheck-suppress nullPointer */
-        scoped_fd int fd = accept4(engine->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        scoped_fd int fd = fd_accept(engine->listen_fd, SOCK_NONBLOCK);
         struct client *client;
         struct ucred peer;
 

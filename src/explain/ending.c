@@ -34,7 +34,7 @@ static const struct {
     { SBR_PROCESS_LIMIT, SBR_PIDS,         "was refused a process or thread beyond its", "" },
 };
 
-/* What a signal that the kernel or the program itself sent is a sign of. */
+/* What a signal that the kernel, the user or the program itself sent is a sign of. */
 static const struct {
     int number;
     const char *sign;
@@ -44,6 +44,7 @@ static const struct {
     { SIGFPE,  ", an arithmetic error such as a division by zero" },
     { SIGILL,  ", an instruction that this CPU does not have" },
     { SIGABRT, ", the program's own abort()" },
+    { SIGINT,  ", which Ctrl-C sends" },
     { SIGPIPE, ", a write to a stream whose reader has left" },
 };
 
@@ -94,9 +95,9 @@ static void explain_signal(sbr_result *result, enum stage stage)
     for (size_t i = 0; i < ARRAY_LEN(signs); i++)
         if (signs[i].number == result->signal)
             sign = signs[i].sign;
-    snprintf(result->explanation, sizeof(result->explanation),
-             "%s was ended by %s%s; the sandbox did not send it", stages[stage].subject,
-             result_signal_name(result->signal, name), sign);
+    snprintf(result->explanation, sizeof(result->explanation), "%s was ended by %s%s%s",
+             stages[stage].subject, result_signal_name(result->signal, name), sign,
+             result->signal == SIGINT ? "" : "; the sandbox did not send it");
 }
 
 void ending_explain(sbr_result *result, enum stage stage, bool inodes)

@@ -111,7 +111,7 @@ static void finish(struct execution *e, sbr_result *result, const sbr_error *err
     if (result && result->changes_id[0])
         ownership_note_changes(e->tenant, result->changes_id);
     snprintf(e->outcome, sizeof(e->outcome), "%s",
-             result ? result_verdict_name(result->verdict) : result_error_name(err->code));
+             result ? result_verdict_name(result->verdict) : result_error_name(e->err.code));
     if (result)
         snprintf(e->output_id, sizeof(e->output_id), "%s", result->output_id);
     counters_add_run(&e->server->counters, result ? result->language.name : NULL, result,
@@ -174,6 +174,7 @@ static bool finishes_later(struct execution *e, sbr_result *result)
         return false;
     }
     loop_remove(&e->server->loop, &e->watch);
+    /* cppcheck-suppress memleak ; `version_named` frees it */
     return true;
 }
 
@@ -299,7 +300,10 @@ void execution_end(struct execution *e, const char *result, const sbr_error *err
     e->foreign = false;
     link_remove(&e->live);
     e->is_error = !result;
-    e->err = result ? (sbr_error){ 0 } : err ? *err : unknown;
+    if (result)
+        e->err = (sbr_error){ 0 };
+    else
+        e->err = err ? *err : unknown;
     e->result = result ? strdup(result) : result_error_to_json(&e->err);
     snprintf(e->outcome, sizeof(e->outcome), "%s",
              result ? "done" : result_error_name(e->err.code));

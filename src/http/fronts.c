@@ -187,7 +187,7 @@ static void client_came(void *context, uint32_t events)
             (void)loop_change(&s->server->loop, &s->listener, 0);
             return;
         }
-        fd = accept4(s->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        fd = fd_accept(s->listener.fd, SOCK_NONBLOCK);
         if (fd < 0) {
             s->starved = errno == EMFILE || errno == ENFILE;
             (void)loop_change(&s->server->loop, &s->listener, s->starved ? 0 : EPOLLIN);

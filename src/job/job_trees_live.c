@@ -115,8 +115,10 @@ static int make_room(struct job_trees *trees)
     void *applied = reallocarray(trees->applied, n, sizeof(*trees->applied));
     void *known = reallocarray(trees->known, n, sizeof(*trees->known));
 
-    trees->applied = applied ? applied : trees->applied;
-    trees->known = known ? known : trees->known;
+    if (applied)
+        trees->applied = applied;
+    if (known)
+        trees->known = known;
     return applied && known ? 0 : -1;
 }
 

@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/listing.h"
 #include "base/scope.h"
 #include "changes/state_dir.h"
@@ -124,7 +125,7 @@ void agent_socket_serve(int fd, sbr_job *job)
 {
     int taken;
 
-    while ((taken = accept4(fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+    while ((taken = fd_accept(fd, 0)) >= 0) {
         scoped_fd int client = taken;
         char order[AGENT_REPLY_SIZE], reply[AGENT_REPLY_SIZE];
         struct peer_home home;

@@ -19,11 +19,13 @@ static void wake(void *context, uint32_t events)
  * error: a run that the audit does not have has no result. */
 static int record(sbr_job *job, const sbr_result *result, sbr_error *err)
 {
-    const sbr_error failure = result ? (sbr_error){ 0 } : *err;
+    sbr_error failure = { 0 };
     int fd = job->client->audit_fd, r;
 
     if (fd < 0)
         return 0;
+    if (!result)
+        failure = *err;
     job->client->audit_fd = -1;
     r = audit_append(job->req, result, &failure, err);
     close(fd);

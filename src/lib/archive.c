@@ -403,13 +403,14 @@ int archive_export(const sbr_runtime *rt, const char *workspace, const struct ar
                    sbr_error *err)
 {
     struct workspace_export opened;
-    struct content content = { .tree = opened.workspace.tree };
+    struct content content = { 0 };
     bool tries = rt->features.user_namespaces;
     int r;
 
     if (check_packer(packer_of_name(to->name), "export", err) < 0 ||
         workspace_export_begin(workspace, &opened, err) < 0)
         return err->code;
+    content.tree = opened.workspace.tree;
     buf_init(&content.names, SIZE_MAX / 2);
     r = list_top(opened.workspace.tree_fd, &content.names, err);
     if (r == 0)

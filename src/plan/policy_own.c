@@ -74,7 +74,8 @@ static int copy_filter(struct policy *policy, const struct bpf *program, sbr_err
     if (!insns)
         return err_set_oom(err, "policy");
     memcpy(insns, program->code, program->len * sizeof(*insns));
-    policy->filter = (struct policy_filter){ insns, program->len };
+    policy->filter.insns = insns;
+    policy->filter.len = program->len;
     return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 
 #define ACCEPT_BATCH 32
 #define UNSENT_BYTES (256 << 10)
@@ -198,8 +199,7 @@ void carry_accept(void *context, uint32_t events)
 
     (void)events;
     for (int i = 0; i < ACCEPT_BATCH && publisher->sockets.n_free4 > 0; i++) {
-        /* cppcheck-suppress nullPointer ; the peer's address is not needed */
-        int fd = accept4(listener->watch.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd = fd_accept(listener->watch.fd, SOCK_NONBLOCK);
 
         publisher->starved = fd < 0 && is_shortage();
         if (fd < 0)

@@ -58,7 +58,9 @@ static struct publish_page *map_page(void)
                       PUBLISH_PAGE, 0);
 
     close(PUBLISH_PAGE);
-    return page == MAP_FAILED ? NULL : page;
+    if (page == MAP_FAILED)
+        return NULL;
+    return page;
 }
 
 static void read_listeners(struct publisher *publisher, struct buf_reader *in)
@@ -136,7 +138,7 @@ static bool turn(int fd, uint16_t port)
 static void act_taken_over(void *context, uint32_t events)
 {
     const struct publish_listener *listener = context;
-    int fd = accept4(listener->watch.fd, NULL, NULL, SOCK_CLOEXEC);
+    int fd = fd_accept(listener->watch.fd, 0);
     bool made = socket(AF_INET, SOCK_STREAM, 0) >= 0, opened = open("/etc/passwd", O_RDONLY) >= 0;
     bool turned = turn(listener->watch.fd, listener->inside);
     bool replaced = dup2(fd, PUBLISH_FIRST_SOCKET + 1) >= 0 || close(PUBLISH_FIRST_SOCKET) == 0;

@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/scope.h"
 #include "session/supervisor.h"
 
@@ -292,7 +293,7 @@ static void client_came(void *context, uint32_t events)
     int fd;
 
     (void)events;
-    while ((fd = accept4(s->listen_watch.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+    while ((fd = fd_accept(s->listen_watch.fd, SOCK_NONBLOCK)) >= 0)
         accepted(s, fd);
 }
 

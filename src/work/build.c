@@ -76,30 +76,24 @@ static int check(const sbr_request *req, const sbr_build *how, sbr_error *err)
 static int find_tool(sbr_request *req, const sbr_build *how, const struct build_tool **ret,
                      sbr_error *err)
 {
-    scoped_fd int fd = -1;
-    struct signs signs = { .dir_fd = -1, .req = req };
+    scoped_signs struct signs signs = { .dir_fd = -1 };
 
-    if (req->project) {
-        fd = open(req->project, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd < 0)
-            return err_set_errno(err, "build", "cannot open '%.200s'", req->project);
-        signs.dir_fd = fd;
-    }
+    if (signs_open(&signs, req, "build", err) < 0)
+        return err->code;
     return build_tool_find(&signs, how->tool, ret, err) < 0 ? err->code : 0;
 }
 
 static int add_packages(sbr_request *req, const struct build_tool *tool, sbr_error *err)
 {
-    scoped_fd int fd = -1;
-    struct signs signs = { .dir_fd = -1, .req = req };
+    scoped_signs struct signs signs = { .dir_fd = -1 };
 
     for (const char *const *package = tool->packages; *package; package++)
         if (request_add_dep(req, *package, err) < 0)
             return err->code;
     if (!tool->add_packages)
         return 0;
-    if (req->project)
-        signs.dir_fd = fd = open(req->project, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (signs_open(&signs, req, "build", err) < 0)
+        return err->code;
     return tool->add_packages(&signs, req, err);
 }
 

@@ -95,19 +95,23 @@ static int run_round(struct comparison *c, bool counts, bool look, sbr_error *er
     return r;
 }
 
-/* "B 1.8 x faster, ± 6 %" */
+/* "B 1.8 × faster, ± 6 %"; below a tenth "B 4 % faster, ± 1 %", which would else read as 1.0 ×. */
 static void speed_words(const struct stats *ratio, char *buf, size_t size)
 {
     uint64_t percent = (ratio->spread_permille + 5) / 10;
+    char side = ratio->median >= 1000 ? 'B' : 'A';
     uint64_t faster = ratio->median >= 1000 ? ratio->median
                       : ratio->median       ? 1000000 / ratio->median
                                             : 0;
 
-    if (faster <= 1000 + ratio->spread_permille)
+    if (faster <= 1000 + ratio->spread_permille || faster < 1005)
         snprintf(buf, size, "as fast as each other, ± %" PRIu64 " %%", percent);
+    else if (faster < 1100)
+        snprintf(buf, size, "%c %" PRIu64 " %% faster, ± %" PRIu64 " %%", side,
+                 (faster - 1000 + 5) / 10, percent);
     else
-        snprintf(buf, size, "%c %" PRIu64 ".%" PRIu64 " × faster, ± %" PRIu64 " %%",
-                 ratio->median >= 1000 ? 'B' : 'A', faster / 1000, faster % 1000 / 100, percent);
+        snprintf(buf, size, "%c %" PRIu64 ".%" PRIu64 " × faster, ± %" PRIu64 " %%", side,
+                 faster / 1000, faster % 1000 / 100, percent);
 }
 
 static void conclude(struct comparison *c)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/scope.h"
@@ -13,6 +14,24 @@
 #define MOST_DEPTH 6
 #define MOST_PATH 4096
 #define MOST_ENTRIES 20000 /* of one look; a project with more has its signs before */
+
+int signs_open(struct signs *ret, const sbr_request *req, const char *source, sbr_error *err)
+{
+    *ret = (struct signs){ .dir_fd = -1, .req = req };
+    if (!req->project)
+        return 0;
+    ret->dir_fd = open(req->project, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (ret->dir_fd < 0)
+        return err_set_errno(err, source, "cannot open '%.200s'", req->project);
+    return 0;
+}
+
+void signs_close(struct signs *signs)
+{
+    if (signs->dir_fd >= 0)
+        close(signs->dir_fd);
+    signs->dir_fd = -1;
+}
 
 /* Links are followed on purpose only within reach of the caller, whose own project it is. */
 static char *read_at(int dir_fd, const char *path)

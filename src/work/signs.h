@@ -16,6 +16,12 @@ enum signs_reach {
     SIGNS_BELOW /* also in deeper ones, but for those of results and of installed packages */
 };
 
+/* Those of a request: its files and its project.  `source`: who asks, for the error. */
+int signs_open(struct signs *ret, const sbr_request *req, const char *source, sbr_error *err)
+    must_check;
+void signs_close(struct signs *signs);
+#define scoped_signs __attribute__((cleanup(signs_close)))
+
 /* A file whose name matches, and which has the text; an empty text: any. */
 bool signs_have(const struct signs *signs, enum signs_reach reach, const char *pattern,
                 const char *text);

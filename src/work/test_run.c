@@ -25,15 +25,10 @@ static int check(const sbr_request *req, const sbr_test *how, sbr_error *err)
 static int find_runner(struct tested_rounds *t, const sbr_test *how, const sbr_request *req,
                        sbr_error *err)
 {
-    scoped_fd int fd = -1;
-    struct signs signs = { .dir_fd = -1, .req = req };
+    scoped_signs struct signs signs = { .dir_fd = -1 };
 
-    if (req->project) {
-        fd = open(req->project, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (fd < 0)
-            return err_set_errno(err, "test", "cannot open '%.200s'", req->project);
-        signs.dir_fd = fd;
-    }
+    if (signs_open(&signs, req, "test", err) < 0)
+        return err->code;
     return test_runner_find(&signs, how->runner, &t->runner, err);
 }
 

@@ -19,9 +19,12 @@ def verdict_of(ratio):
     median, spread = round(ratio["median"] * 1000), round(ratio["spread"] * 1000)
     faster = median if median >= 1000 else 1000000 // median
     percent = f"± {(spread + 5) // 10} %"
-    if faster <= 1000 + spread:
+    side = "B" if median >= 1000 else "A"
+    if faster <= 1000 + spread or faster < 1005:
         return f"same output, as fast as each other, {percent}"
-    return f"same output, {'B' if median >= 1000 else 'A'} {faster // 1000}.{faster % 1000 // 100} × faster, {percent}"
+    if faster < 1100:
+        return f"same output, {side} {(faster - 995) // 10} % faster, {percent}"
+    return f"same output, {side} {faster // 1000}.{faster % 1000 // 100} × faster, {percent}"
 
 
 def test_the_figures_and_the_verdict_in_words(root, folder):

@@ -255,6 +255,8 @@ def test_the_record_is_a_chain(any_caller, folder):
     assert one == json.loads(lines[1])
     stats = json.loads(place.run("audit", "stats", "--json").stdout)
     assert stats["outcomes"] == {"exited": 4} and stats["languages"] == {"command": 4} and stats["wall_us"] > 0
+    lines = place.run("audit", "stats").stdout.decode().splitlines()
+    assert lines[:3] == ["entries    4", "outcomes   exited 4", "languages  command 4"] and lines[4].startswith("wall time  ")
     assert place.run("audit", "export", "--last", "1").stdout.decode() == kept.read_text().splitlines(keepends=True)[-1]
 
 

@@ -123,6 +123,12 @@ def test_samples_of_a_program_that_forges_them_are_shown_without_effect(root, fo
     assert max(map(len, done.stdout.splitlines())) < 300
 
 
+def test_a_program_without_samples_has_a_sentence_and_no_empty_table(root, folder):
+    (folder / "short.py").write_text(re.sub(r"write_text\(.*\)", 'write_text("")', FORGED))
+    done = sandbox_run("profile", "--repeat", "1", "--warm-up", "0", "--functions", str(folder / "short.py"), caller=root)
+    assert done.returncode == 0 and b"functions: no sample was taken" in done.stdout and b"self" not in done.stdout
+
+
 @pytest.mark.container
 def test_ctrl_c_while_functions_are_sampled_leaves_nothing(root, folder):
     def places():

@@ -250,7 +250,8 @@ def test_warnings_of_a_compiler_come_before_the_program(tmp_path):
                       '    return x == 0;\n}\n')
     status, seen = on_terminal("--project", str(tmp_path), str(source), env=support.surroundings(None))
     assert status == 0 and seen.count(b"warning: ") == 1
-    assert seen.index(b"warning: ") < seen.index(b"\nran")
+    # A slow compiler has a line of progress, which is wiped right before the program's first line.
+    assert seen.index(b"warning: ") < seen.index(b"ran\r")
     source.write_text(source.read_text() + "/* again */\n")
     quiet = sandbox_run(str(source))
     assert (quiet.stdout, quiet.stderr) == (b"ran\n", b"")
@@ -266,7 +267,7 @@ def test_warnings_of_a_cached_program_are_those_of_its_compiler(tmp_path):
     assert results[0]["cached"] and results[0]["compile_output"] in seen[0]
     assert "compile_output" not in results[1]
     status, shown = on_terminal(str(tmp_path / "warn.c"), env=support.surroundings(None))
-    assert status == 0 and shown.index(b"warning: ") < shown.index(b"\nran")
+    assert status == 0 and shown.index(b"warning: ") < shown.index(b"ran\r")
 
 
 def test_an_explanation_begins_with_the_end_and_what_was_refused():

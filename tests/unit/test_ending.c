@@ -40,6 +40,8 @@ static const struct {
       "the program was ended by SIGABRT, the program's own abort(); the sandbox did not send it" },
     { SBR_SIGNALED, STAGE_RUN, SIGKILL, false,
       "the program was ended by SIGKILL; the sandbox did not send it" },
+    { SBR_SIGNALED, STAGE_RUN, SIGINT, false,
+      "the program was ended by SIGINT, which Ctrl-C sends" },
     { SBR_SIGNALED, STAGE_RUN, 40, false,
       "the program was ended by signal 40; the sandbox did not send it" },
     { SBR_TIMEOUT, STAGE_COMPILE, SIGTERM, false,
