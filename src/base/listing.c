@@ -1,65 +1,103 @@
 #include "base/listing.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-#include "base/buf.h"
 #include "base/scope.h"
 #include "base/tree_remove.h"
+
+#define LEAST_READ 4096 /* the kernel refuses room that one name does not fit into */
+#define FIRST_ROOM 16384
 
 static int compare_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Appends all names, each with its type in front and its NUL. */
-static int read_text(DIR *dir, struct buf *text, size_t *ret_n)
-{
-    const struct dirent *entry;
-    char type;
+/* As the kernel writes them: the type stands right before the name. */
+struct record {
+    uint64_t inode;
+    int64_t next;
+    uint16_t len;
+    unsigned char type;
+    char name[];
+};
 
-    while (errno = 0, (entry = readdir(dir))) {
-        if (tree_is_dots(entry->d_name))
+/* Visits the records of `text` from `from` on.  `names` NULL: counts only. */
+static size_t take_names(char *text, size_t from, size_t len, char **names)
+{
+    size_t n = 0;
+
+    for (struct record *at; from < len; from += at->len) {
+        at = (struct record *)(void *)(text + from);
+        if (tree_is_dots(at->name))
             continue;
-        type = (char)entry->d_type;
-        if (++*ret_n > LISTING_MAX || buf_add(text, &type, 1) < 0 ||
-            buf_add(text, entry->d_name, strlen(entry->d_name) + 1) < 0) {
-            errno = *ret_n > LISTING_MAX ? E2BIG : ENOMEM;
+        if (names)
+            names[n] = at->name;
+        n++;
+    }
+    return n;
+}
+
+/* Twice as much room whenever less than one largest read is left. */
+static int make_room(struct listing *list, size_t len, size_t *room)
+{
+    char *grown;
+
+    if (*room - len >= LEAST_READ)
+        return 0;
+    grown = realloc(list->text, *room ? 2 * *room : FIRST_ROOM);
+    if (!grown)
+        return -1;
+    list->text = grown;
+    *room = *room ? 2 * *room : FIRST_ROOM;
+    return 0;
+}
+
+/* The names stay where the kernel writes them: a tree of 100,000 files is listed at each start of a
+ * project.  Returns the length, or -1 with errno. */
+static ssize_t read_records(int dir_fd, struct listing *list, size_t *ret_n)
+{
+    size_t len = 0, room = 0;
+    long n;
+
+    if (lseek(dir_fd, 0, SEEK_SET) < 0)
+        return -1;
+    for (;;) {
+        if (make_room(list, len, &room) < 0)
+            return -1;
+        n = syscall(SYS_getdents64, dir_fd, list->text + len, room - len);
+        if (n <= 0)
+            return n < 0 ? -1 : (ssize_t)len;
+        *ret_n += take_names(list->text, len, len + (size_t)n, NULL);
+        len += (size_t)n;
+        if (*ret_n > LISTING_MAX) {
+            errno = E2BIG;
             return -1;
         }
     }
-    return errno ? -1 : 0;
 }
 
 int listing_read_unsorted(int dir_fd, struct listing *ret)
 {
-    scoped_fd int fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
-    scoped_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-    struct buf text;
     size_t n = 0;
+    ssize_t len;
 
     *ret = (struct listing){ 0 };
-    if (!dir)
+    len = read_records(dir_fd, ret, &n);
+    if (len < 0)
         return -1;
-    (void)take_fd(fd);
-    rewinddir(dir); /* the position is shared with `dir_fd` */
-    buf_init(&text, SIZE_MAX / 2);
-    if (read_text(dir, &text, &n) < 0) {
-        buf_done(&text);
-        return -1;
-    }
     if (n == 0)
         return 0;
-    ret->text = buf_take(&text, NULL);
     ret->names = malloc(n * sizeof(*ret->names));
     if (!ret->names)
         return -1;
-    for (char *at = ret->text; ret->n < n; at += strlen(at + 1) + 2)
-        ret->names[ret->n++] = at + 1;
+    ret->n = take_names(ret->text, 0, (size_t)len, ret->names);
     return 0;
 }
 

@@ -8,7 +8,7 @@
 struct listing {
     char **names; /* without "." and ".." */
     size_t n;
-    char *text; /* where they lie, each behind its type */
+    char *text; /* what the kernel wrote; the names lie in it, each behind its type */
 };
 
 /* DT_REG and the like, as the directory has it; DT_UNKNOWN where it does not. */

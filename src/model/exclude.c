@@ -8,79 +8,99 @@
 #include "model/outputs.h"
 #include "model/request.h"
 
-enum place { WHOLE, BEGINS, ENDS };
-
 /* The first row that matches a name decides.  Names, not patterns: a tree can have 100,000 files,
- * and each of them is compared with each row. */
+ * and each of them is compared with the rows. */
 /* clang-format off */
-#define ROW(text, place, answer) { text, sizeof(text) - 1, place, answer }
-static const struct {
+#define ROW(text, answer) { text, sizeof(text) - 1, answer }
+struct secret {
     const char *text;
     size_t len;
-    enum place place;
     enum exclude_answer answer;
-} secrets[] = {
-    ROW(".env.example", WHOLE, EXCLUDE_NO),
-    ROW(".env.sample", WHOLE, EXCLUDE_NO),
-    ROW(".env.template", WHOLE, EXCLUDE_NO),
-    ROW(".env.dist", WHOLE, EXCLUDE_NO),
-    ROW(".env", WHOLE, EXCLUDE_YES),
-    ROW(".env.", BEGINS, EXCLUDE_YES),
-    ROW(".envrc", WHOLE, EXCLUDE_YES),
-    ROW("id_rsa", WHOLE, EXCLUDE_YES),
-    ROW("id_dsa", WHOLE, EXCLUDE_YES),
-    ROW("id_ecdsa", WHOLE, EXCLUDE_YES),
-    ROW("id_ecdsa_sk", WHOLE, EXCLUDE_YES),
-    ROW("id_ed25519", WHOLE, EXCLUDE_YES),
-    ROW("id_ed25519_sk", WHOLE, EXCLUDE_YES),
-    ROW(".pem", ENDS, EXCLUDE_UNLESS_PUBLIC),
-    ROW(".key", ENDS, EXCLUDE_UNLESS_PUBLIC),
-    ROW(".p12", ENDS, EXCLUDE_YES),
-    ROW(".pfx", ENDS, EXCLUDE_YES),
-    ROW(".jks", ENDS, EXCLUDE_YES),
-    ROW(".keystore", ENDS, EXCLUDE_YES),
-    ROW(".kdbx", ENDS, EXCLUDE_YES),
-    ROW(".netrc", WHOLE, EXCLUDE_YES),
-    ROW("_netrc", WHOLE, EXCLUDE_YES),
-    ROW(".git-credentials", WHOLE, EXCLUDE_YES),
-    ROW(".pgpass", WHOLE, EXCLUDE_YES),
-    ROW(".pypirc", WHOLE, EXCLUDE_YES),
-    ROW(".npmrc", WHOLE, EXCLUDE_IF_TOKEN),
-    ROW(".yarnrc", WHOLE, EXCLUDE_IF_TOKEN),
-    ROW(".yarnrc.yml", WHOLE, EXCLUDE_IF_TOKEN),
-    ROW(".vault-token", WHOLE, EXCLUDE_YES),
-    ROW(".aws", WHOLE, EXCLUDE_YES),
-    ROW(".azure", WHOLE, EXCLUDE_YES),
-    ROW(".gnupg", WHOLE, EXCLUDE_YES),
-    ROW(".kube", WHOLE, EXCLUDE_YES),
-    ROW(".ssh", WHOLE, EXCLUDE_YES),
-    ROW(".docker/config.json", ENDS, EXCLUDE_YES),
-    ROW(".config/gcloud", ENDS, EXCLUDE_YES),
-    ROW(".cargo/credentials", ENDS, EXCLUDE_YES),
-    ROW(".cargo/credentials.toml", ENDS, EXCLUDE_YES),
+};
+
+/* Whole names, or with a last '.' what names begin with. */
+static const struct secret names[] = {
+    ROW(".env.example", EXCLUDE_NO),
+    ROW(".env.sample", EXCLUDE_NO),
+    ROW(".env.template", EXCLUDE_NO),
+    ROW(".env.dist", EXCLUDE_NO),
+    ROW(".env", EXCLUDE_YES),
+    ROW(".env.", EXCLUDE_YES),
+    ROW(".envrc", EXCLUDE_YES),
+    ROW("id_rsa", EXCLUDE_YES),
+    ROW("id_dsa", EXCLUDE_YES),
+    ROW("id_ecdsa", EXCLUDE_YES),
+    ROW("id_ecdsa_sk", EXCLUDE_YES),
+    ROW("id_ed25519", EXCLUDE_YES),
+    ROW("id_ed25519_sk", EXCLUDE_YES),
+    ROW(".netrc", EXCLUDE_YES),
+    ROW("_netrc", EXCLUDE_YES),
+    ROW(".git-credentials", EXCLUDE_YES),
+    ROW(".pgpass", EXCLUDE_YES),
+    ROW(".pypirc", EXCLUDE_YES),
+    ROW(".npmrc", EXCLUDE_IF_TOKEN),
+    ROW(".yarnrc", EXCLUDE_IF_TOKEN),
+    ROW(".yarnrc.yml", EXCLUDE_IF_TOKEN),
+    ROW(".vault-token", EXCLUDE_YES),
+    ROW(".aws", EXCLUDE_YES),
+    ROW(".azure", EXCLUDE_YES),
+    ROW(".gnupg", EXCLUDE_YES),
+    ROW(".kube", EXCLUDE_YES),
+    ROW(".ssh", EXCLUDE_YES),
+};
+
+/* What paths end with. */
+static const struct secret ends[] = {
+    ROW(".pem", EXCLUDE_UNLESS_PUBLIC),
+    ROW(".key", EXCLUDE_UNLESS_PUBLIC),
+    ROW(".p12", EXCLUDE_YES),
+    ROW(".pfx", EXCLUDE_YES),
+    ROW(".jks", EXCLUDE_YES),
+    ROW(".keystore", EXCLUDE_YES),
+    ROW(".kdbx", EXCLUDE_YES),
+    ROW(".docker/config.json", EXCLUDE_YES),
+    ROW(".config/gcloud", EXCLUDE_YES),
+    ROW(".cargo/credentials", EXCLUDE_YES),
+    ROW(".cargo/credentials.toml", EXCLUDE_YES),
 };
 /* clang-format on */
+
+static enum exclude_answer ask_names(const char *name, size_t len)
+{
+    if (!strchr("._i", name[0])) /* as every row begins */
+        return EXCLUDE_NO;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        size_t n = names[i].len;
+        bool begins = names[i].text[n - 1] == '.' && n < len;
+
+        if ((n == len || begins) && !memcmp(name, names[i].text, n))
+            return names[i].answer;
+    }
+    return EXCLUDE_NO;
+}
+
+/* Two characters rule out nearly every path. */
+static enum exclude_answer ask_ends(const char *path, size_t len)
+{
+    if (len < 2)
+        return EXCLUDE_NO;
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        size_t n = ends[i].len;
+
+        if (path[len - 1] == ends[i].text[n - 1] && path[len - 2] == ends[i].text[n - 2] &&
+            n <= len && !memcmp(path + len - n, ends[i].text, n))
+            return ends[i].answer;
+    }
+    return EXCLUDE_NO;
+}
 
 static enum exclude_answer ask_secrets(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    size_t len = strlen(name), path_len = (size_t)(name - path) + len;
-    bool may_begin = strchr("._i", name[0]); /* as every row that is not an end */
+    size_t len = strlen(name);
+    enum exclude_answer answer = ask_names(name, len);
 
-    for (size_t i = 0; i < ARRAY_LEN(secrets); i++) {
-        const char *text = secrets[i].text;
-        size_t n = secrets[i].len;
-
-        if (secrets[i].place == ENDS) {
-            if (path[path_len - 1] == text[n - 1] && n <= path_len &&
-                !memcmp(path + path_len - n, text, n))
-                return secrets[i].answer;
-        } else if (may_begin && (n == len || (secrets[i].place == BEGINS && n < len)) &&
-                   !memcmp(name, text, n)) {
-            return secrets[i].answer;
-        }
-    }
-    return EXCLUDE_NO;
+    return answer == EXCLUDE_NO ? ask_ends(path, (size_t)(name - path) + len) : answer;
 }
 
 static int pattern_fault(const char *word, const char *pattern, const char *what, sbr_error *err)
