@@ -11,8 +11,8 @@
 /* 0, or -1 with errno: writes everything, through EINTR and short writes. */
 int fd_write_all(int fd, const void *data, size_t len);
 
-/* A connection, close-on-exec and with `flags` (SOCK_NONBLOCK or 0), or -1 with errno.  Who the peer
- * is says its credentials, not its address. */
+/* A connection, close-on-exec and with `flags` (SOCK_NONBLOCK or 0), or -1 with errno.  The peer's
+ * address is not asked for: its credentials say who it is. */
 int fd_accept(int listener, int flags);
 
 /* Bytes read until EOF or `size`, or -1 with errno. */
