@@ -1,5 +1,6 @@
 #include "cli/present.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -273,9 +274,26 @@ static const char *rule_for_people(const char *rule)
     return rule;
 }
 
+/* A file that could be brought in if there were one.  Only here, for the user of this machine: a
+ * result may go to somebody who must not learn what the machine has. */
+static bool is_nowhere(const struct denial *d)
+{
+    char remedy[sizeof(d->remedy)];
+
+    snprintf(remedy, sizeof(remedy), "--volume %.140s:%.140s:ro", d->target, d->target);
+    return d->kind == DENIAL_FILE && !strcmp(d->remedy, remedy) && access(d->target, F_OK) < 0 &&
+           errno == ENOENT;
+}
+
 /* denials_add has removed control characters from the texts. */
 void present_denial(const struct denial *d, const char *allows, const struct options *o)
 {
+    if (is_nowhere(d)) {
+        fprintf(stderr,
+                "%ssandbox-run: not found:%s %s is neither in the sandbox nor on this machine\n",
+                paint(o, YELLOW), paint(o, PLAIN), d->target);
+        return;
+    }
     fprintf(stderr, "%ssandbox-run: %s:%s %s%s", paint(o, YELLOW),
             d->source == DENIAL_BY_HOST ? "failed" : "refused", paint(o, PLAIN),
             refused_words[d->kind], d->target);

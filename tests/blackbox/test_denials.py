@@ -1,6 +1,7 @@
 """What was refused is told: in the result, on stderr, and by `explain`."""
 import json
 import os
+import pathlib
 import pty
 import shutil
 import subprocess
@@ -168,6 +169,21 @@ def test_the_remedy_for_a_file_is_one():
     assert result["success"] and result["denials"] == []
 
 
+def test_a_file_that_the_machine_lacks_too_has_no_remedy_that_fails():
+    """In text, for the user of this machine; a result does not say what the machine has."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="sbr-test-") as folder:
+        look_for(pathlib.Path(folder, "missing.csv"))
+
+
+def look_for(missing):
+    run = support.sandbox_run("exec", "--", "cat", str(missing))
+    assert f"sandbox-run: not found: {missing} is neither in the sandbox nor on this machine\n" in run.stderr.decode()
+    assert b"--volume" not in run.stderr
+    missing.write_text("1,2\n")
+    run = support.sandbox_run("exec", "--", "cat", str(missing))
+    assert f"--volume {missing}:{missing}:ro would allow it" in run.stderr.decode()
+
+
 @pytest.mark.parametrize("code", [
     "open('/work/nothing')",  # its own
     "import os; open('/tmp/x', 'w').close(); os.chmod('/tmp/x', 0); open('/tmp/x')",
@@ -240,7 +256,7 @@ def test_only_ten_lines_are_shown():
     code = ("import sys\nfor i in range(14): "
             "print(f\"cat: /absent{i}: No such file or directory\", file=sys.stderr)\nsys.exit(1)")
     said = sandbox_run("run", "--lang", "python", "--code", code).stderr.decode()
-    lines = [line for line in said.splitlines() if line.startswith("sandbox-run: refused:")]
+    lines = [line for line in said.splitlines() if line.startswith(("sandbox-run: refused:", "sandbox-run: not found:"))]
     assert len(lines) == 11 and lines[-1].endswith("and 4 more; --json has them all")
 
 
