@@ -14,6 +14,8 @@ enum {
     EXIT_SIGNAL = 128 /* plus the signal's number */
 };
 
+struct action;
+
 struct command {
     const char *name;
     const char *usage;
@@ -22,6 +24,7 @@ struct command {
     const struct option *const *options; /* groups, each ended by an empty row; NULL ends them */
     unsigned int limits;                 /* bit per enum sbr_limit that is an option too */
     size_t own_size;                     /* of the values of its own options: o->own */
+    const struct action *actions; /* what its first word may be (cli/action.h); NULL: nothing */
     const char *ids;   /* the command that prints the words that may follow; NULL: there is none */
     bool arguments;    /* words behind the first are arguments of the program */
     bool command_line; /* everything from the first word on is the command to run */

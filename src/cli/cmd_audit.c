@@ -337,5 +337,6 @@ const struct command cmd_audit = {
     .options = (const struct option *const[]){ own_options, options_report, options_look,
                                                options_general, NULL },
     .own_size = sizeof(struct audit_options),
+    .actions = actions,
     .run = audit_run,
 };

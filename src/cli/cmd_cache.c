@@ -398,5 +398,6 @@ const struct command cmd_cache = {
     .options = (const struct option *const[]){ options_report, own_options, options_look,
                                                options_general, NULL },
     .own_size = sizeof(struct cache_options),
+    .actions = actions,
     .run = cache_run,
 };

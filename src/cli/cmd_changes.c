@@ -247,5 +247,6 @@ const struct command cmd_changes = {
     .options =
         (const struct option *const[]){ options_report, options_look, options_general, NULL },
     .ids = "changes 2>/dev/null | cut -c1-12",
+    .actions = actions,
     .run = changes_run,
 };

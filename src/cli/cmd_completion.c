@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/action.h"
 #include "cli/cli.h"
 #include "cli/manual.h"
 #include "cli/topics.h"
@@ -32,13 +33,12 @@ static void print_word(const struct command *command, const struct option *optio
     printf(" --%s", option->name);
 }
 
-/* The actions of a command, from its usage: "[list | rm NAME]".  False: it has none. */
-static bool print_first_words(const struct command *command, const char *before)
+/* The words in front of the alternatives of a usage: "[list | rm NAME]". */
+static bool print_usage_words(const char *usage, const char *before)
 {
-    const char *at = command->usage;
     bool any = false;
 
-    while (at) {
+    for (const char *at = usage; at; at = strchr(at, '|')) {
         size_t len;
 
         at += strspn(at, " [|");
@@ -48,9 +48,18 @@ static bool print_first_words(const struct command *command, const char *before)
             printf("%s%.*s", any ? " " : before, (int)len, at);
             any = true;
         }
-        at = strchr(at, '|');
     }
     return any;
+}
+
+/* The actions of a command.  False: it has none. */
+static bool print_first_words(const struct command *command, const char *before)
+{
+    if (!command->actions)
+        return print_usage_words(command->usage, before);
+    for (size_t i = 0; command->actions[i].name; i++)
+        printf("%s%s", i ? " " : before, command->actions[i].name);
+    return true;
 }
 
 static bool takes_option(const struct command *command, const char *name)
@@ -79,32 +88,41 @@ static void print_bash_values(const struct command *command, const struct option
     printf("\" -- \"$word\")); return ;;\n");
 }
 
+/* No file is a command's first word where that is an action, and none is an id. */
+static void print_bash_command(const struct command *command)
+{
+    printf("    %s) ", command->name);
+    if (print_first_words(command, "[ $COMP_CWORD != 2 ] || { files= names=\""))
+        printf("\"; }; ");
+    if (command->ids && command->actions)
+        printf("[ \"$names\" ] || names=$(sandbox-run %s 2>/dev/null); ", command->ids);
+    else if (command->ids)
+        printf("names=\"$names $(sandbox-run %s 2>/dev/null)\" files=; ", command->ids);
+    printf("options=\"");
+    each_option(command, print_word);
+    printf("\" ;;\n");
+}
+
 static void print_bash(void)
 {
     printf("_sandbox_run() {\n"
            "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} options "
-           "hidden=\n"
+           "hidden= names= files=yes\n"
            "    [ \"$word\" = = ] && word=\n"
            "    [ \"$before\" = = ] && before=${COMP_WORDS[COMP_CWORD-2]}\n"
            "    case $before in\n");
     for (size_t i = 0; commands[i]; i++)
         each_option(commands[i], print_bash_values);
     printf("    esac\n    case ${COMP_WORDS[1]} in\n");
-    for (size_t i = 0; commands[i]; i++) {
-        printf("    %s) options=\"", commands[i]->name);
-        print_first_words(commands[i], "");
-        each_option(commands[i], print_word);
-        if (commands[i]->ids)
-            printf(" $(sandbox-run %s 2>/dev/null)", commands[i]->ids);
-        printf("\" ;;\n");
-    }
+    for (size_t i = 0; commands[i]; i++)
+        print_bash_command(commands[i]);
     printf("    *) options=\"");
     each_option(&cmd_run, print_word);
     for (size_t i = 0; commands[i]; i++)
         printf(" %s", commands[i]->name);
     printf("\" ;;\n    esac\n    [ \"$word\" ] || hidden='-*' # commands and names come first\n"
-           "    COMPREPLY=($(compgen -W \"$options\" -X \"$hidden\" -- \"$word\")\n"
-           "        $(compgen -f -- \"$word\"))\n"
+           "    COMPREPLY=($(compgen -W \"$names $options\" -X \"$hidden\" -- \"$word\")\n"
+           "        $([ \"$files\" ] && compgen -f -- \"$word\"))\n"
            "}\ncomplete -o filenames -F _sandbox_run sandbox-run\n");
 }
 
@@ -142,7 +160,8 @@ static void print_zsh(void)
         if (print_first_words(commands[i], " '2: :("))
             printf(")'");
         if (commands[i]->ids)
-            printf(" '*:id:{compadd -- $(sandbox-run %s 2>/dev/null)}' ;;\n", commands[i]->ids);
+            printf(" '*:id:{compadd -- $(sandbox-run %s 2>/dev/null)%s}' ;;\n", commands[i]->ids,
+                   commands[i]->actions ? "; _files" : "");
         else
             printf(" '*:file:_files' ;;\n");
     }

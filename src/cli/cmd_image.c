@@ -359,5 +359,6 @@ const struct command cmd_image = {
     .options = (const struct option *const[]){ options_report, own_options, options_look,
                                                options_general, NULL },
     .ids = "image 2>/dev/null | sed \"s/.* //\"",
+    .actions = actions,
     .run = image_run,
 };

@@ -285,6 +285,7 @@ const struct command cmd_session = {
                                         options_general, NULL },
     .limits = LIMITS_ALL,
     .own_size = sizeof(struct session_options),
-    .ids = NULL,
+    .ids = "session list 2>/dev/null | sed \"s/ .*//\"",
+    .actions = actions,
     .run = session_run,
 };

@@ -321,5 +321,6 @@ const struct command cmd_workspace = {
                                                options_general, NULL },
     .limits = 1u << SBR_DISK_BYTES | 1u << SBR_INODES,
     .ids = "workspace 2>/dev/null | sed \"s/ .*//\"",
+    .actions = actions,
     .run = workspace_run,
 };

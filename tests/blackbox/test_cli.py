@@ -252,6 +252,8 @@ def test_the_manual_has_its_sections_and_the_documented_variables():
     ("sandbox-run help netw", "network"), ("sandbox-run --lang = pyth", "python"),
     ("sandbox-run --policy str", "strict"), ("sandbox-run serve --st", "--status"),
     ("sandbox-run exec --allow-host exam", "example.org:443"), ("sandbox-run ''", "exec"),
+    ("sandbox-run session roll", "rollback"), ("sandbox-run session ''", "interrupt"), ("sandbox-run image out", "outdated"),
+    ("sandbox-run exec cat comp", "complete.sh"),
 ])
 def test_bash_completes_topics_languages_policies_and_hosts(folder, line, word):
     """COMP_WORDS as bash cuts them: `=` is a word of its own.  Without a letter, options are left out."""
@@ -267,3 +269,4 @@ COMP_WORDS=({line}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _sandbox_run; prin
     offered = done.stdout.decode().split()
     assert word in offered and "a.test" not in offered, done
     assert "--json" not in offered
+    assert ("complete.sh" in offered) == (word in ("complete.sh", "exec"))
