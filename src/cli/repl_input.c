@@ -35,25 +35,31 @@
 struct repl_input {
     struct repl *repl;
     EditLine *edit; /* NULL: a plain reader */
+    bool dumb;      /* a terminal that can only print: a prompt, but no editing */
     History *history;
     char path[PATH_SIZE]; /* of the history; empty: it is not kept */
     bool more, colors;
     struct buf *cell; /* of the line that is read */
 };
 
-static char *prompt(EditLine *edit)
+static char *prompt_of(const struct repl_input *in)
 {
     static char text[80];
-    struct repl_input *in;
-    size_t len;
+    size_t len = strlen(in->repl->language);
 
-    el_get(edit, EL_CLIENTDATA, &in);
-    len = strlen(in->repl->language);
     if (in->more)
         snprintf(text, sizeof(text), "%*s> ", (int)(len > 3 ? len : 3), "...");
     else
         snprintf(text, sizeof(text), "%.60s> ", in->repl->language);
     return text;
+}
+
+static char *prompt(EditLine *edit)
+{
+    struct repl_input *in;
+
+    el_get(edit, EL_CLIENTDATA, &in);
+    return prompt_of(in);
 }
 
 static size_t characters(const char *text, size_t len)
@@ -329,12 +335,14 @@ static void open_editor(struct repl_input *in)
 int repl_input_open(struct repl *r, sbr_error *err)
 {
     const char *term = getenv("TERM");
+    bool terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 
     r->input = calloc(1, sizeof(*r->input));
     if (!r->input)
         return err_set_oom(err, "repl");
     r->input->repl = r;
-    if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0)
+    r->input->dumb = terminal && (!term || !strcmp(term, "dumb"));
+    if (terminal && !r->input->dumb)
         open_editor(r->input);
     return 0;
 }
@@ -360,16 +368,31 @@ static char *without_newline(const char *line, size_t len)
     return strndup(line, len);
 }
 
-static int plain_line(char **ret)
+static void show_prompt(const struct repl_input *in)
+{
+    if (!in->dumb)
+        return;
+    fputs(prompt_of(in), stdout);
+    fflush(stdout);
+}
+
+static int plain_line(const struct repl_input *in, char **ret)
 {
     scoped_free char *line = NULL;
     size_t size = 0;
+    bool again;
     ssize_t len;
 
     do {
+        show_prompt(in);
         clearerr(stdin);
         len = getline(&line, &size, stdin);
-    } while (len < 0 && errno == EINTR && ferror(stdin));
+        again = len < 0 && errno == EINTR && ferror(stdin);
+        if (len < 0 && in->dumb) {
+            fputs("\n", stdout); /* behind the prompt */
+            repl_forget_interrupt();
+        }
+    } while (again);
     *ret = len < 0 ? NULL : without_newline(line, (size_t)len);
     return 0;
 }
@@ -381,9 +404,9 @@ int repl_input_line(struct repl *r, bool more, struct buf *cell, const char *ind
     HistEvent event;
     int len = 0;
 
-    if (!in->edit)
-        return plain_line(ret);
     in->more = more;
+    if (!in->edit)
+        return plain_line(in, ret);
     in->cell = cell;
     if (indent[0])
         el_push(in->edit, indent);

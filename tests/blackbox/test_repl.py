@@ -188,6 +188,19 @@ def test_the_terminal_echoes_nothing_once_a_prompt_is_shown(own, root, folder):
     assert prompts == [True, True]
 
 
+def test_a_terminal_that_can_only_print_has_a_prompt(own, root):
+    env = {**support.surroundings(root, own), "TERM": "dumb"}
+    with screen_of(*support.command("repl", "python", caller=root), env=env) as screen:
+        screen.wait("python>")
+        screen.type("if True:\r    print(6 * 7)\r\r")
+        screen.wait(lambda: "...>" in screen.text and "42\npython>" in screen.text)
+        screen.type("\x03")
+        screen.wait(lambda: screen.text.count("python>") == 3)
+        screen.type(CTRL_D)
+        assert screen.end() == 0
+        assert b"\x1b" not in screen.bytes
+
+
 def test_history_is_of_the_language_and_stays(own, root, folder):
     for language, first in (("bash", "echo one"), ("lua", "print('two')")):
         if support.have({"lua": "lua5.4"}.get(language, language)):
