@@ -136,7 +136,7 @@ static int verify_command(struct options *o)
 
 const struct command cmd_verify = {
     .name = "verify",
-    .usage = "[OPTIONS] [FILE...]    or    verify --install-hook [pre-commit | pre-push]",
+    .usage = "[OPTIONS] [DIR | FILE...]    or    verify --install-hook [pre-commit | pre-push]",
     .help = "check code in the sandbox: syntax, types, lint, tests, examples; one verdict",
     .examples =
         "Examples:\n"

@@ -25,6 +25,9 @@ int source_read_path(const char *path, char **ret, size_t *ret_len, sbr_error *e
     if (fd < 0 || fstat(fd, &st) < 0)
         return open_error(path, err);
     if (S_ISDIR(st.st_mode))
-        return err_set(err, SBR_E_INVALID, "program", "'%.200s' is a directory, not a file", path);
+        return err_set(
+            err, SBR_E_INVALID, "program",
+            "'%.200s' is a directory, not a file; name the file, and the directory with --project",
+            path);
     return fd_read_text(fd, REQUEST_MAX_BYTES, ret, ret_len, err);
 }

@@ -81,11 +81,27 @@ static int take_given(struct verify_input *in, const char *path, sbr_error *err)
     return string_list_add(&in->files, inside, err);
 }
 
+/* The directory that is named, or the current one where nothing is; NULL: files are named. */
+static const char *whole_directory(const struct options *o)
+{
+    struct stat st;
+
+    if (!o->n_positional)
+        return ".";
+    if (o->n_positional == 1 && stat(o->positional[0], &st) == 0 && S_ISDIR(st.st_mode))
+        return o->positional[0];
+    return NULL;
+}
+
 static int collect_given(struct verify_input *in, sbr_error *err)
 {
-    find_project(in, in->o->n_positional ? in->o->positional[0] : ".");
-    if (!in->o->n_positional && !in->project[0] && !realpath(".", in->project))
-        return err_set_errno(err, "verify", "cannot find the current directory");
+    const char *dir = whole_directory(in->o);
+
+    find_project(in, dir ? dir : in->o->positional[0]);
+    if (dir && !in->project[0] && !realpath(dir, in->project))
+        return err_set_errno(err, "verify", "cannot find '%.200s'", dir);
+    if (dir)
+        return 0;
     for (size_t i = 0; i < in->o->n_positional; i++)
         if (take_given(in, in->o->positional[i], err) < 0)
             return err->code;

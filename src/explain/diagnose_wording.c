@@ -79,6 +79,17 @@ static int add_quoted(struct buf *out, const char *text, size_t len)
     return buf_add(out, "'", 1);
 }
 
+/* Messages put a name in quotes, or not. */
+static char *without_quotes(char *name)
+{
+    size_t len = strlen(name);
+
+    if (len < 2 || !strchr("'\"`", name[0]) || !strchr("'\"", name[len - 1]))
+        return name;
+    name[len - 1] = '\0';
+    return name + 1;
+}
+
 /* The program chose the name: only what stays below its directory is looked for. */
 static const char *name_beside(const struct diagnose_input *in, char *name)
 {
@@ -86,6 +97,7 @@ static const char *name_beside(const struct diagnose_input *in, char *name)
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-";
     size_t work = in->work ? strlen(in->work) : 0;
 
+    name = without_quotes(name);
     if (work && !strncmp(name, in->work, work) && name[work] == '/')
         name += work + 1;
     while (!strncmp(name, "./", 2))

@@ -243,6 +243,30 @@ def test_a_request_brings_a_language_of_its_own(tmp_path):
     assert run.stdout == b"FOUND", run.stderr
 
 
+READS = {
+    "s.py": 'print(open("data.csv").read())\n',
+    "s.js": 'console.log(require("fs").readFileSync("data.csv", "utf8"))\n',
+    "s.sh": "cat data.csv\n",
+    "s.bash": "read line < data.csv && echo \"$line\"\n",
+    "s.rb": 'puts File.read("data.csv")\n',
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_a_file_beside_the_program_is_offered(name, tmp_path):
+    """The words of the hint, typed, bring it in."""
+    if name.endswith("rb") and not support.have("ruby"):
+        pytest.skip("needs ruby")
+    (tmp_path / name).write_text(READS[name])
+    missing = support.result_of(str(tmp_path / name))["diagnosis"]["suggestion"]
+    assert missing.startswith("The sandbox has no ")
+    (tmp_path / "data.csv").write_text("1,2\n")
+    hint = support.result_of(str(tmp_path / name))["diagnosis"]["suggestion"]
+    assert hint == f"{tmp_path}/data.csv lies beside the program; --project {tmp_path} brings in its directory."
+    typed = re.search(r"(--project) (\S+)", hint).groups()
+    assert sandbox_run(*typed, str(tmp_path / name)).stdout.strip() == b"1,2"
+
+
 def test_warnings_of_a_compiler_come_before_the_program(tmp_path):
     """Once, on a terminal; in a pipe only with --verbose."""
     source = tmp_path / "warn.c"

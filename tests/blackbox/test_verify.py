@@ -85,6 +85,13 @@ def test_a_push_is_checked_commit_by_commit(any_caller, repo):
         assert git(repo, "push", "there.git", "HEAD:refs/heads/main").returncode == status
 
 
+def test_a_directory_is_a_project(any_caller, folder):
+    (folder / "one").mkdir()
+    (folder / "one/test_a.py").write_text("import unittest\n\nclass T(unittest.TestCase):\n    def test_a(self):\n        pass\n")
+    named = verdict_of("one", caller=any_caller, cwd=folder)
+    assert outcomes(named) == outcomes(verdict_of(caller=any_caller, cwd=folder / "one")) and named["verdict"] == "passed"
+
+
 ADDS = 'def f(a, b):\n    """Adds.\n\n    >>> f(1, 2)\n    %s\n    """\n    return a + b\n\nif __name__ == "__main__":\n    boom\n'
 
 
