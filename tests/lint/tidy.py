@@ -4,11 +4,13 @@ A result is kept in BUILD/lint-cache under a hash of all that can change it: the
 header of the project (generated ones too), .clang-tidy, the flags and the version of the tool.
 """
 
+import contextlib
 import hashlib
 import json
 import re
 import shlex
 import subprocess
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -25,14 +27,17 @@ _DROPPED = re.compile(
 )
 _WITH_VALUE = {"-o", "-MF", "-MQ", "-MT"}
 _FINDING = re.compile(r"(?P<path>[^:\n]+):(?P<rest>\d+:\d+: (?P<kind>warning|error|note): .*)")
-_LEAK = re.compile(r"[Ll]eak.*?'(?P<name>\w+)'|leak: (?P<other>\w+)")
+_LEAK = re.compile(r"[Ll]eak.*?'(?P<name>\w+)[\w.>-]*'|leak: (?P<other>\w+)")
+# A code that is read from an error is that of a failure, unless it is set or compared.
+_CODE = re.compile(r"\berr->code\b(?!\s*(=[^=]|[!=]=))")
 
 
 def scoped_leak(message, source):
     """A "leak" of a variable with a cleanup attribute: neither clang 14 nor cppcheck knows those."""
     match = _LEAK.search(message)
     name = match and (match["name"] or match["other"])
-    return bool(name and re.search(rf"\bscoped_\w+\b[^;=]*\b{name}\b", source))
+    cleaned = rf"\bscoped_\w+\b[^;=]*\b{name}\b|\b{name}\s*__attribute__\(\(cleanup"
+    return bool(name and re.search(cleaned, source))
 
 
 def flags_of(entry):
@@ -95,23 +100,37 @@ def parse(root, folder, output):
     ]
 
 
+@contextlib.contextmanager
+def told_that_errors_are_failures(path, modelled):
+    """An overlay in which `return err->code` returns what is negative, as the model has it for err_set."""
+    with tempfile.TemporaryDirectory(prefix="sandbox-run-lint.") as folder:
+        changed, overlay = Path(folder, path.name), Path(folder, "overlay.json")
+        text = path.read_text(encoding="utf-8")
+        changed.write_text(_CODE.sub("analyzer_negative(err->code)", text) if modelled else text, encoding="utf-8")
+        file = {"type": "file", "name": str(path), "external-contents": str(changed)}
+        overlay.write_text(json.dumps({"version": 0, "use-external-names": False, "roots": [file]}), encoding="utf-8")
+        yield overlay
+
+
 def analyse(root, cache, base, job):
     path, flags, folder = job
-    if path != root / "src/base/err.c":  # it defines what the model wraps
+    modelled = path != root / "src/base/err.c"  # which defines what the model wraps
+    if modelled:
         flags = [*flags, f"-I{root / 'src'}", f"-I{root / 'include'}", "-include", f"{root / MODEL}"]
     state = base.copy()
     state.update(path.read_bytes() + b"\0" + json.dumps([flags, str(path)]).encode())
     stored = cache / state.hexdigest()
     if stored.exists():
         return json.loads(stored.read_text(encoding="utf-8"))
-    done = subprocess.run(
-        ["clang-tidy", "--quiet", str(path), "--", *flags],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    with told_that_errors_are_failures(path, modelled) as overlay:
+        done = subprocess.run(
+            ["clang-tidy", "--quiet", f"--vfsoverlay={overlay}", str(path), "--", *flags],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
     findings = parse(root, folder, done.stdout)
     if done.returncode and not _FINDING.search(done.stdout):
         return [f"{path.relative_to(root)}:1: clang-tidy failed:\n{done.stdout}{done.stderr}"]
