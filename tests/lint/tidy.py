@@ -36,7 +36,7 @@ def scoped_leak(message, source):
     """A "leak" of a variable with a cleanup attribute: neither clang 14 nor cppcheck knows those."""
     match = _LEAK.search(message)
     name = match and (match["name"] or match["other"])
-    cleaned = rf"\bscoped_\w+\b[^;=]*\b{name}\b|\b{name}\s*__attribute__\(\(cleanup"
+    cleaned = rf"\bscoped_\w+\b[^;]*\b{name}\b|\b{name}\s*__attribute__\(\(cleanup"
     return bool(name and re.search(cleaned, source))
 
 
