@@ -195,16 +195,29 @@ static char **variables_of(char *order, const char *end)
     return variables;
 }
 
+/* Makes the variables of an order the environment; false when the order is none, or only another
+ * JVM can have its variables. */
+static bool take_environment(char *order, const char *end)
+{
+    char **variables = variables_of(order, end);
+
+    if (!variables || start_differs(variables, environ) || start_differs(environ, variables)) {
+        free(variables);
+        return false;
+    }
+    environ = variables;
+    return true;
+}
+
 /* Gives a worker the environment of its order, before the JVM or the program looks at it: Java
  * reads it once.  False: the run needs a JVM of its own. */
-/* NOLINTNEXTLINE(readability-function-size): as the JVM calls it */
 worker_api uint8_t java_zygote_environment(jni_env env, void *class, void *order) __asm__(
     "Java_sandboxrun_JavaWarm_putEnvironment");
 uint8_t java_zygote_environment(jni_env env, void *class, void *order)
 {
     int32_t (*length)(jni_env, void *);
     void (*region)(jni_env, void *, int32_t, int32_t, char *);
-    char *bytes, **variables;
+    char *bytes;
     int32_t len;
 
     (void)class;
@@ -215,11 +228,10 @@ uint8_t java_zygote_environment(jni_env env, void *class, void *order)
     if (!bytes)
         return false;
     region(env, order, 0, len, bytes);
-    variables = variables_of(bytes, bytes + len);
-    if (!variables || start_differs(variables, environ) || start_differs(environ, variables))
-        return false;
-    environ = variables; /* both stay, as an environment does */
-    return true;
+    if (take_environment(bytes, bytes + len))
+        return true; /* the environment points into the bytes */
+    free(bytes);
+    return false;
 }
 
 /* The JVM asks for it; there is nothing to do. */
