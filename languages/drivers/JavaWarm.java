@@ -26,9 +26,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.PriorityQueue;
+import java.util.Random;
 import java.util.Scanner;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BiFunction;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
@@ -38,7 +43,8 @@ import jdk.internal.vm.annotation.Hidden;
 import sun.reflect.ReflectionFactory;
 
 /**
- * JavaWarm @FILE: a JVM that waits for its program, then does what `java @FILE ARGUMENT...` does.
+ * JavaWarm @FILE [zygote]: a JVM that waits for its program, then does what `java @FILE ARGUMENT...`
+ * does.  With `zygote` this JVM waits for no program: each of its copies does.
  *
  * The program must not see the difference.  So this class is in -Xbootclasspath/a, not on the class
  * path: there the JVM honours @Hidden, which omits main() from the program's stack traces, and no
@@ -69,7 +75,7 @@ public final class JavaWarm {
                 if (len == bytes.length)
                     bytes = Arrays.copyOf(bytes, 2 * len);
             }
-            return len == 0 ? null : new Order(new String(bytes, 0, len, platform()));
+            return len == 0 ? null : new Order(Arrays.copyOf(bytes, len));
         }
 
         /** Ends this process, so that the command line is executed instead. */
@@ -84,15 +90,20 @@ public final class JavaWarm {
         }
     }
 
-    /** Work directory and command line; the process already has the environment. */
+    /** Work directory, command line and environment. */
     public static final class Order {
         public final String directory;
         public final List<String> command;
+        private final List<String> variables;
+        private final byte[] bytes;
 
-        Order(String text) {
-            List<String> words = Arrays.asList(text.split("\0", -1));
+        Order(byte[] bytes) {
+            List<String> words = Arrays.asList(new String(bytes, platform()).split("\0", -1));
+            int end = 2 + Integer.parseInt(words.get(1));
+            this.bytes = bytes;
             directory = words.get(0);
-            command = words.subList(2, 2 + Integer.parseInt(words.get(1)));
+            command = words.subList(2, end);
+            variables = words.subList(end + 1, end + 1 + Integer.parseInt(words.get(end)));
         }
 
         /** The words after `word` in the command line; null without it. */
@@ -104,6 +115,22 @@ public final class JavaWarm {
         /** A JVM cannot change its current directory. */
         public boolean isHere() {
             return directory.equals(System.getProperty("user.dir"));
+        }
+
+        /** Nor its environment, once it has looked at it. */
+        private boolean isAround() {
+            Map<String, String> wanted = new HashMap<>();
+            for (String variable : variables) {
+                int end = variable.indexOf('=', 1);
+                if (end > 0)
+                    wanted.put(variable.substring(0, end), variable.substring(end + 1));
+            }
+            return wanted.equals(System.getenv());
+        }
+
+        /** False: only another JVM can have the environment of this order. */
+        private boolean takeEnvironment() {
+            return isCopy ? putEnvironment(bytes) : isAround();
         }
     }
 
@@ -234,12 +261,28 @@ public final class JavaWarm {
         }
     }
 
+    /* From src/worker/java_zygote.c: what a copy of the zygote is for. */
+    private static final int TRIAL = 0;
+    private static final int DRAWING = 1;
+    private static final int SAMPLE = 2;
+    private static final int TRIAL_CODE = 42;
+
+    private static boolean isCopy;
     private static String[] arguments;
+
+    /** Makes copies of this process; returns in each of them. */
+    private static native int serve();
+
+    /** Tells the zygote what this copy drew, and the zygote compares it with what another drew. */
+    private static native void tellDrawn(long first, long second, long third);
+
+    private static native boolean putEnvironment(byte[] order);
 
     @Hidden
     public static void main(String[] args) throws Exception {
+        isCopy = args.length > 1;
         rehearse();
-        Consumer<Object> program = take(args[0]);
+        Consumer<Object> program = isCopy ? copy(args[0]) : take(args[0]);
         try {
             program.accept(arguments);
         } catch (VirtualMachineError e) {
@@ -256,13 +299,26 @@ public final class JavaWarm {
         return error;
     }
 
+    /** In a copy of the zygote: what calls its program. */
+    private static Consumer<Object> copy(String file) throws Exception {
+        int role = serve();
+        if (role == TRIAL || role == DRAWING)
+            tellDrawn(ThreadLocalRandom.current().nextLong(), new Random().nextLong(), UUID.randomUUID().getMostSignificantBits());
+        if (role == TRIAL)
+            Trial.run();
+        if (role == TRIAL || role == DRAWING)
+            System.exit(TRIAL_CODE);
+        return role == SAMPLE ? caller(Sample.class.getName(), new String[0]) : take(file);
+    }
+
     /** Waits for the order and returns what calls the program. */
     private static Consumer<Object> take(String file) throws ReflectiveOperationException, IOException {
         try (Channel channel = new Channel()) {
             Order order = channel.await();
             if (order == null)
                 Runtime.getRuntime().halt(1);
-            Consumer<Object> program = order.isHere() ? caller(read(file.substring(1)).strip(), order.after(file)) : null;
+            boolean fits = order.isHere() && order.takeEnvironment();
+            Consumer<Object> program = fits ? caller(read(file.substring(1)).strip(), order.after(file)) : null;
             if (program == null)
                 channel.refuse();
             return program;
@@ -307,8 +363,10 @@ public final class JavaWarm {
      */
     private static void rehearse() throws ReflectiveOperationException, IOException {
         make(FileDescriptor.class, int.class, -1);
-        var order = new Order("/\0" + "2\0@\0-\0" + "0\0");
+        var order = new Order("/\0002\0@\0-\0001\0A=B\0".getBytes(platform()));
         order.isHere();
+        if (!isCopy)
+            order.isAround(); // a copy must not look yet: Java reads its environment once
         read("/proc/self/stat").strip();
         for (String name : List.of("sandboxrun.Missing", "jdk.internal.loader.Resource", "jdk.internal.loader.URLClassPath$FileLoader$1",
                  "java.io.FileCleanable", "sun.nio.ByteBuffered", "java.io.FileInputStream$1", "java.io.FileOutputStream$1",
@@ -324,6 +382,35 @@ public final class JavaWarm {
         System.out.print("");
         System.out.flush();
         System.err.print("");
+    }
+
+    /** What small programs do, for the pages of memory that they need. */
+    public static final class Sample {
+        public static void main(String[] args) {
+            System.out.println(1);
+        }
+    }
+
+    /** Everything that needs a thread of the JVM: a copy in which one of them is missing waits here. */
+    private static final class Trial {
+        private static volatile int sum;
+
+        static void run() throws Exception {
+            var late = CompletableFuture.supplyAsync(() -> 42, CompletableFuture.delayedExecutor(1, TimeUnit.MILLISECONDS));
+            var thread = new Thread(Trial::compute);
+            thread.start();
+            compute();
+            thread.join();
+            System.gc();
+            if (late.get() != 42 || read("/proc/self/stat").isBlank())
+                throw new IllegalStateException("a copy of this process does not work");
+        }
+
+        /** Enough garbage for a collection, and enough turns for both compilers. */
+        private static void compute() {
+            for (int i = 0; i < 200_000; i++)
+                sum += new int[128].length + Integer.toString(i).hashCode();
+        }
     }
 
     /** What most programs do first. */

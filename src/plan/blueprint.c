@@ -120,7 +120,8 @@ static int set_command(struct plan *blueprint, const struct plan *plan, const st
         return err->code;
     if (plan_waiting(blueprint, in, driver, err) < 0)
         return err->code;
-    if (in->language->warm.fixed_env)
+    /* A user's variables never reach a zygote; its workers set them or leave the run to another. */
+    if (in->language->warm.fixed_env && blueprint->standby == STANDBY_DRIVER)
         blueprint->env = plan->env;
     return 0;
 }

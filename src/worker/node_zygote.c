@@ -5,26 +5,19 @@
  * descriptors are not as expected, or where a copy does not pass its trial, workers are no copies:
  * each executes a Node of its own, which waits as the driver of a standby does. */
 #include <dlfcn.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/fd.h"
 #include "base/scope.h"
 #include "plan/plan.h"
-#include "wire/zygote.h"
+#include "worker/copies.h"
 #include "worker/node_end.h"
 #include "worker/own_fds.h"
 #include "worker/prefault.h"
@@ -33,10 +26,6 @@
 #include "worker/worker.h"
 
 #define N_DRAWN 3
-#define TRIAL_US 10000000ULL
-#define LOOK_EVERY_NS 500000L
-#define MAX_COMMAND 65536
-#define MAX_WORDS 64
 
 #if defined(__x86_64__)
 #define ALL_PROTECTION_KEYS 15
@@ -52,8 +41,7 @@ typedef napi_value (*napi_callback)(napi_env env, void *info);
 /* What serve() returns, and in which copy of the zygote. */
 enum role { ROLE_TRIAL, ROLE_SAMPLE, ROLE_WORKER, ROLE_ENDLESS };
 
-/* Exit codes of trials: one that the program sets, and Node's own for a wait that nothing ends. */
-#define TRIAL_CODE 42
+/* Node's own exit code for a wait that nothing ends. */
 #define ENDLESS_CODE 13
 
 /* Functions of Node's binary. */
@@ -129,23 +117,6 @@ static bool draw_anew(void)
     return node.renew_crypto() == 1;
 }
 
-static bool wait_for_copy(pid_t pid, int code)
-{
-    const struct timespec pause = { .tv_nsec = LOOK_EVERY_NS };
-    const uint64_t end = clock_now_us() + TRIAL_US;
-    int status = -1;
-    pid_t r;
-
-    while ((r = waitpid(pid, &status, WNOHANG)) == 0 && clock_now_us() < end)
-        nanosleep(&pause, NULL);
-    if (r == 0) {
-        kill(pid, SIGKILL);
-        waitpid(pid, &status, 0);
-        return false;
-    }
-    return r == pid && WIFEXITED(status) && WEXITSTATUS(status) == code;
-}
-
 /* Makes a copy without a sandbox, which runs a program of ours and shall end with that code.  0: in
  * the copy; 1: it did all that it should; -1: it did not. */
 static int try_copy(enum role as, int code)
@@ -160,21 +131,15 @@ static int try_copy(enum role as, int code)
             _exit(1); /* lint-ok: _exit: the child of a fork */
         return 0;
     }
-    return pid > 0 && wait_for_copy(pid, code) ? 1 : -1;
+    return pid > 0 && copies_await(pid, code) ? 1 : -1;
 }
 
 static bool all_drew_differently(void)
 {
-    const double *drawn = &trials->drawn[0][0];
-
     for (int i = 0; i < ROLE_WORKER; i++)
         if (trials->n[i] != N_DRAWN)
             return false;
-    for (int i = 0; i < ROLE_WORKER * N_DRAWN; i++)
-        for (int k = 0; k < i; k++)
-            if (memcmp(&drawn[i], &drawn[k], sizeof(*drawn)) == 0)
-                return false;
-    return true;
+    return copies_differ(trials->drawn, ROLE_WORKER * N_DRAWN);
 }
 
 /* Keys for memory that are in use would show here as missing. */
@@ -213,23 +178,6 @@ static bool can_be_copied(void)
            prefault_begin() == 0;
 }
 
-/* This process's own command line, without its last word. */
-static bool execute_from_now_on(void)
-{
-    static char text[MAX_COMMAND];
-    static char *words[MAX_WORDS];
-    ssize_t len = fd_read_small(AT_FDCWD, "/proc/self/cmdline", text, sizeof(text));
-    size_t n = 0;
-
-    for (char *at = text; len > 0 && at < text + len && n < MAX_WORDS - 1; at += strlen(at) + 1)
-        words[n++] = at;
-    if (n < 2 || n == MAX_WORDS - 1)
-        return false;
-    words[n - 1] = NULL;
-    worker_execute(words);
-    return true;
-}
-
 static void __attribute__((noreturn)) end_zygote(int status)
 {
     _exit(status); /* lint-ok: _exit: a zygote has nothing to tidy up */
@@ -237,10 +185,7 @@ static void __attribute__((noreturn)) end_zygote(int status)
 
 static void serve_orders(void)
 {
-    if (fd_write_all(ZYGOTE_WARM, "w", 1) < 0 || close(ZYGOTE_WARM) < 0)
-        end_zygote(1);
-    if (sbr_worker_next() < 0)
-        end_zygote(0);
+    copies_serve();
     role = ROLE_WORKER;
     if (!plan_leaves_out(worker_plan(), "own-random-bytes") && !draw_anew())
         end_zygote(1);
@@ -275,7 +220,7 @@ static napi_value serve(napi_env env, void *info)
         node_end_whole();
     if (r == 1)
         r = try_copies();
-    if (r < 0 && !execute_from_now_on())
+    if (r < 0 && !copies_execute(NULL))
         end_zygote(1);
     if (r != 0)
         serve_orders();

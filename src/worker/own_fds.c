@@ -1,7 +1,7 @@
 /* Copies of a process share its open files: what one run would write to a pipe of the runtime,
  * another would read.  So each copy makes all of them anew under the same numbers, before it runs
- * anything of a program's: pipes with what is in them, event counters, and the lists of epoll.
- * A zygote that has an open file of any other kind makes no copies. */
+ * anything of a program's: pipes with what is in them, event counters, the lists of epoll, and
+ * files that are only read.  A zygote that has an open file of any other kind makes no copies. */
 #include "worker/own_fds.h"
 
 #include <dirent.h>
@@ -26,19 +26,23 @@
 #define MAX_OWN 64
 #define MAX_WATCHED 32
 #define MAX_IN_PIPE 64
+#define MAX_PATH 256
 #define NULL_DEVICE "/dev/null"
 
-enum own_kind { OWN_NULL_DEVICE, OWN_EVENT, OWN_PIPE, OWN_PIPE_END, OWN_EPOLL };
+enum own_kind { OWN_NULL_DEVICE, OWN_EVENT, OWN_PIPE, OWN_PIPE_END, OWN_EPOLL, OWN_FILE };
 
 struct own_fd {
     int fd;
     enum own_kind kind;
     int flags;          /* of the open file: O_NONBLOCK and the like */
     int cloexec;        /* O_CLOEXEC or 0 */
-    ino_t inode;        /* of a pipe */
+    ino_t inode;        /* of a pipe or a file */
+    dev_t device;       /* of a file */
+    off_t at;           /* where the next read of a file begins */
     int other;          /* OWN_PIPE, where one reads: the end where one writes */
     unsigned int count; /* of an event counter; bytes in a pipe */
     char bytes[MAX_IN_PIPE];
+    char path[MAX_PATH]; /* of a file */
     struct epoll_event watched[MAX_WATCHED];
     int watched_fd[MAX_WATCHED];
 };
@@ -107,16 +111,49 @@ static int note_pipe(struct own_fd *one)
     return 0;
 }
 
+/* Opens the file anew: by its path, which leads to the same file in every sandbox of the zygote's
+ * blueprint, because they have copies of its mounts.  fd or -1. */
+static int open_file(const struct own_fd *one)
+{
+    scoped_fd int fd =
+        open(one->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | (one->flags & O_NONBLOCK));
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_ino != one->inode ||
+        st.st_dev != one->device || lseek(fd, one->at, SEEK_SET) < 0)
+        return -1;
+    return take_fd(fd);
+}
+
+/* A file that can be written to is shared state, however it is opened. */
+static int note_file(struct own_fd *one, const char *target)
+{
+    scoped_fd int again = -1;
+    struct stat st;
+
+    if (fstat(one->fd, &st) < 0 || (one->flags & O_ACCMODE) != O_RDONLY)
+        return -1;
+    one->kind = OWN_FILE;
+    one->inode = st.st_ino;
+    one->device = st.st_dev;
+    one->at = lseek(one->fd, 0, SEEK_CUR);
+    snprintf(one->path, sizeof(one->path), "%s", target);
+    again = open_file(one);
+    return again < 0 ? -1 : 0;
+}
+
 static int note_kind(struct own_fd *one)
 {
-    char path[40], target[64];
+    char path[40], target[MAX_PATH];
     ssize_t n;
 
     snprintf(path, sizeof(path), "/proc/self/fd/%d", one->fd);
-    n = readlink(path, target, sizeof(target) - 1);
-    if (n < 0)
+    n = readlink(path, target, sizeof(target));
+    if (n < 0 || n == (ssize_t)sizeof(target))
         return -1;
     target[n] = '\0';
+    if (target[0] == '/' && strcmp(target, NULL_DEVICE) != 0)
+        return note_file(one, target);
     if (!strcmp(target, NULL_DEVICE)) {
         one->kind = OWN_NULL_DEVICE;
         return 0;
@@ -245,6 +282,8 @@ static int renew_one(const struct own_fd *one)
         return renew_pipe(one);
     case OWN_EPOLL:
         return put(epoll_create1(EPOLL_CLOEXEC), one);
+    case OWN_FILE:
+        return put(open_file(one), one);
     case OWN_PIPE_END: /* with the other end */
         break;
     }

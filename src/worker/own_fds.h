@@ -1,4 +1,4 @@
-/* The file descriptors of a zygote's runtime: those of its event loops. */
+/* The file descriptors of a zygote's runtime: those of its event loops, and files that it reads. */
 #ifndef WORKER_OWN_FDS_H
 #define WORKER_OWN_FDS_H
 

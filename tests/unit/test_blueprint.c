@@ -200,6 +200,25 @@ static void only_a_run_is_forked_from_a_zygote(void **state)
     }
 }
 
+/* A runtime may run what a variable says, and a zygote runs nothing of a user. */
+static void a_zygote_sees_no_variable_of_a_user(void **state)
+{
+    struct plan *plan, *blueprint;
+    sbr_error err;
+
+    (void)state;
+    warm_language.warm.zygote = warm_language.warm.run;
+    warm_language.warm.fixed_env = true;
+    c.in.layers[LAYER_DEPS] = NULL;
+    assert_int_equal(request_add_env(c.request, "OTHER=1", &err), 0);
+    plan = plan_case_make(&c);
+    blueprint = blueprint_of(plan);
+    assert_int_equal(blueprint->standby, STANDBY_ZYGOTE);
+    assert_null(env_of(blueprint, "OTHER"));
+    plan_free(blueprint);
+    plan_free(plan);
+}
+
 /* It runs nothing that somebody else wrote, and packages have files that run by themselves. */
 static void a_zygote_sees_no_dependencies(void **state)
 {
@@ -408,6 +427,7 @@ int main(void)
         BLUEPRINT_TEST(a_driver_is_started_with_the_languages_environment),
         BLUEPRINT_TEST(a_driver_that_cannot_change_its_environment_has_it_all),
         BLUEPRINT_TEST(only_a_run_is_forked_from_a_zygote),
+        BLUEPRINT_TEST(a_zygote_sees_no_variable_of_a_user),
         BLUEPRINT_TEST(a_zygote_sees_no_dependencies),
         BLUEPRINT_TEST(without_a_driver_nothing_is_started_ahead),
         BLUEPRINT_TEST(what_differs_from_run_to_run_is_in_no_key),

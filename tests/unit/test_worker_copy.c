@@ -2,9 +2,11 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -131,7 +133,7 @@ static void a_thread_that_works_cannot_be_copied(void **state)
 
 /* Open files */
 
-enum { READS = N_ZYGOTE_FDS, WRITES, COUNTER, WATCH };
+enum { READS = N_ZYGOTE_FDS, WRITES, COUNTER, WATCH, FILE_FD };
 
 static int open_files(void)
 {
@@ -188,9 +190,63 @@ static void every_copy_has_files_of_its_own(void **state)
     in_a_process(copies_with_files);
 }
 
-static int notes_a_regular_file(void)
+/* 0 when the next read begins after the first four bytes; the one after it elsewhere. */
+static int read_on(void)
 {
-    if (open_files() < 0 || open("/proc/self/exe", O_RDONLY | O_CLOEXEC) < 0)
+    char byte;
+
+    return lseek(FILE_FD, 0, SEEK_CUR) == 4 && read(FILE_FD, &byte, 1) == 1 ? 0 : 2;
+}
+
+static int copies_with_a_file(void)
+{
+    char bytes[4];
+
+    if (open_files() < 0 || open("/proc/self/exe", O_RDONLY | O_CLOEXEC) != FILE_FD ||
+        read(FILE_FD, bytes, sizeof(bytes)) != sizeof(bytes) || own_fds_note() < 0)
+        return 6;
+    for (int i = 0; i < 2; i++) {
+        pid_t pid = fork();
+        int status = -1;
+
+        if (pid == 0)
+            return own_fds_renew() < 0 ? 7 : read_on();
+        if (waitpid(pid, &status, 0) != pid || status != 0)
+            return 8;
+    }
+    return read_on();
+}
+
+static void every_copy_reads_files_on_its_own(void **state)
+{
+    (void)state;
+    in_a_process(copies_with_a_file);
+}
+
+static int notes_a_file_to_write(void)
+{
+    char path[] = "/tmp/test-worker-copy.XXXXXX";
+
+    if (open_files() < 0 || mkostemp(path, O_CLOEXEC) != FILE_FD)
+        return 2;
+    unlink(path);
+    return own_fds_note() < 0 ? 0 : 3;
+}
+
+static int notes_a_removed_file(void)
+{
+    char path[] = "/tmp/test-worker-copy.XXXXXX";
+
+    if (open_files() < 0 || close(mkostemp(path, O_CLOEXEC)) < 0 ||
+        open(path, O_RDONLY | O_CLOEXEC) != FILE_FD)
+        return 2;
+    unlink(path);
+    return own_fds_note() < 0 ? 0 : 3;
+}
+
+static int notes_a_socket(void)
+{
+    if (open_files() < 0 || socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) != FILE_FD)
         return 2;
     return own_fds_note() < 0 ? 0 : 3;
 }
@@ -198,7 +254,9 @@ static int notes_a_regular_file(void)
 static void a_file_of_another_kind_is_refused(void **state)
 {
     (void)state;
-    in_a_process(notes_a_regular_file);
+    in_a_process(notes_a_file_to_write);
+    in_a_process(notes_a_removed_file);
+    in_a_process(notes_a_socket);
 }
 
 static int closes_all_but_own(void)
@@ -226,6 +284,7 @@ int main(void)
         cmocka_unit_test(every_copy_has_all_threads),
         cmocka_unit_test(a_thread_that_works_cannot_be_copied),
         cmocka_unit_test(every_copy_has_files_of_its_own),
+        cmocka_unit_test(every_copy_reads_files_on_its_own),
         cmocka_unit_test(a_file_of_another_kind_is_refused),
         cmocka_unit_test(all_others_are_closed),
     };

@@ -4,6 +4,7 @@ import pathlib
 
 import pytest
 
+import engine as engines
 import yaml_text
 
 pytestmark = pytest.mark.group("java", weight=8)  # they take long: others begin beside them
@@ -123,10 +124,51 @@ def test_a_preview_of_java_is_left_to_a_jvm_of_its_own(engine):
     assert compared(warm) == compared(cold) and warm["stdout"] == "true\n"
 
 
+DRAWS = """
+    var random = new java.security.SecureRandom();
+    System.out.println(Math.random() + " " + java.util.UUID.randomUUID() + " " + new java.util.Random().nextLong());
+    System.out.println(java.util.concurrent.ThreadLocalRandom.current().nextLong() + " " + random.nextLong());
+    System.out.println(new java.util.SplittableRandom().nextLong());
+"""
+
+
 def test_every_run_has_its_own_randomness(engine):
-    code = BODY % "System.out.println(Math.random() + \" \" + java.util.UUID.randomUUID() + \" \" + new java.util.Random().nextLong());\n"
-    seen = [word for _ in range(3) for word in engine.parked(lambda: engine.code("java", code, timeout=SLOWLY))["stdout"].split()]
-    assert len(set(seen)) == len(seen)
+    code = BODY % DRAWS
+    seen = [word for _ in range(4) for word in engine.parked(lambda: engine.code("java", code, timeout=SLOWLY))["stdout"].split()]
+    assert len(seen) == 4 * 6 and len(set(seen)) == len(seen)
+
+
+IS_COPY = BODY % ('System.out.println(java.nio.file.Files.readString(java.nio.file.Path.of("/proc/self/cmdline"))'
+                  '.endsWith("\\0zygote\\0"));\n')
+
+
+def test_a_jvm_that_cannot_be_copied_waits_in_each_sandbox(engine, place):
+    """The old way, which an unknown JVM takes by itself."""
+    def java(where, code, *options, **kwargs):
+        return where.parked(lambda: where.code("java", code, *options, timeout=SLOWLY, **kwargs))
+
+    assert java(engine, IS_COPY)["stdout"] == "true\n"
+    env = {"SANDBOX_RUN_TEST_WITHOUT": "blueprint-check,forked-java"}
+    with engines.Engine(place / f"plain-java-{engine.caller}", engine.caller, ["--warm", "", *SERVE], hooks=True, env=env) as plain:
+        assert java(plain, IS_COPY, env=env)["stdout"] == "false\n"
+        variables = BODY % 'System.out.println(System.getenv("WORD") + args.length);\n'
+        for options in ([], ["--env", "WORD=given"]):
+            warm = java(plain, variables, *options, env=env)
+            assert compared(warm) == compared(engine.code("java", variables, "--cold", *options, timeout=SLOWLY))
+
+
+def test_a_copy_reads_files_of_the_jvm_on_its_own(engine):
+    """What is open is only read, and no socket is among it."""
+    code = BODY % """
+        for (var file : new java.io.File("/proc/self/fdinfo").listFiles()) {
+            int fd = Integer.parseInt(file.getName());
+            String flags = "";
+            try { flags = java.nio.file.Files.readString(file.toPath()).split("flags:\\\\s*")[1].split("\\\\s")[0]; } catch (java.io.IOException e) { }
+            if (fd > 2 && !flags.isEmpty() && (Integer.parseInt(flags, 8) & 3) != 0) System.out.println(fd + " " + flags);
+        }
+    """
+    result = engine.parked(lambda: engine.code("java", code, timeout=SLOWLY))
+    assert (result["outcome"], result["stdout"]) == ("exited", ""), result
 
 
 def test_warming_up_is_not_the_programs_time(engine):
