@@ -176,7 +176,7 @@ static int show_run(const struct options *o, sbr_error *err)
 {
     struct lines lines __attribute__((cleanup(forget))) = { .n = 0 };
     const char *id = o->positional[1];
-    size_t first, found = 0;
+    size_t first = 0, found = 0;
     int r = gather(o, &lines, &first, err);
 
     for (size_t i = first; r == 0 && i < lines.n; i++) {
