@@ -44,7 +44,8 @@ def flags_of(entry):
     """The compiler flags of one entry of compile_commands.json, as clang understands them."""
     words = entry.get("arguments") or shlex.split(entry["command"])
     flags, skip = [], False
-    for word in words[1:]:
+    first = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))  # behind `ccache cc`
+    for word in words[first:]:
         if skip or word in _WITH_VALUE or word == entry["file"]:
             skip = not skip and word in _WITH_VALUE
         elif not _DROPPED.fullmatch(word):
