@@ -10,6 +10,7 @@ import pytest
 import engine
 import gateway
 import support
+from test_http_mcp import Agent, tool_call
 
 HOLDS = {"args": ["sh", "-c", "read a"], "limits": {"memory": "64m"}}
 C = {"language": "c", "code": "#include <stdio.h>\nint main(void) { return getchar() != 'x'; }\n"}
@@ -107,6 +108,20 @@ def test_work_on_code_is_reserved_with_its_own_limits(http, path, body):
         done = http.ask("POST", path, body, token=small)
         assert done.status == 200, done.body
     assert http.ask("POST", path, body).status == 200, "alone it has the machine to itself"
+
+
+@pytest.mark.parametrize("tool, arguments", [("run_code", {"language": "c", "code": "int main(void) { return 0; }"}),
+                                             ("run_code", {"language": "python", "code": "1", "packages": ["six"]}),
+                                             ("verify_code", {"language": "python", "code": "x = 1"})])
+def test_a_call_of_an_agent_is_reserved_with_its_stages(http, tool, arguments):
+    def call(name, *options):
+        agent = Agent(http, name + os.urandom(4).hex(), *options)
+        return agent.modern("tools/call", tool_call(tool, arguments))
+
+    with held(http, {**HOLDS, "limits": {"memory": "512m"}}):
+        refused = call("agent")
+        assert refused.status == 429 and b"memory" in refused.body, refused.body
+        assert call("small-agent", "--limit", "memory=256m").status == 200
 
 
 def test_the_memory_of_a_build_is_reserved_while_it_runs(http):
