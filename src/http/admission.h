@@ -29,9 +29,10 @@ int admission_check(struct server *server, const struct admission_need *need, sb
 /* The memory of sessions, which are no children of the gateway and may outlive it. */
 struct admission_sessions {
     uint64_t memory, looked_us; /* of those that live, and when that was so */
-    uint64_t making;            /* of those that are being made, and of calls of agents */
+    uint64_t making;            /* of those that are being made, and of calls and commands */
 };
-/* Reserves memory for a session, or for a call of an agent; SBR_E_BUSY as above. */
+/* Reserves memory for a session, for a call of an agent, or for a command in a workspace;
+ * SBR_E_BUSY as above. */
 int admission_begin_session(struct server *server, uint64_t memory, sbr_error *err) must_check;
 /* It lives, or it could not be made; or the call is over. */
 void admission_end_session(struct server *server, uint64_t memory);

@@ -124,6 +124,18 @@ def test_a_call_of_an_agent_is_reserved_with_its_stages(http, tool, arguments):
         assert call("small-agent", "--limit", "memory=256m").status == 200
 
 
+def test_commands_in_a_workspace_are_reserved(http):
+    where = "/v1/workspaces/commands"
+    asks = [("PUT", "/files/a", b"1", 204), ("GET", "/files/a", None, 200), ("GET", "/files", None, 200), ("DELETE", "/files/a", None, 204)]
+    with held(http, {**HOLDS, "limits": {"memory": "1000m"}}), held(http, {**HOLDS, "limits": {"memory": "1000m"}}):
+        for method, path, body, _ in asks:
+            refused = http.ask(method, where + path, body)
+            assert refused.status == 429 and "memory" in refused.json()["detail"], (method, refused.body)
+    for method, path, body, status in asks * 2:
+        assert http.ask(method, where + path, body).status == status
+    assert http.ask("DELETE", where).status == 204
+
+
 def test_the_memory_of_a_build_is_reserved_while_it_runs(http):
     token = http.token("holds-build")
     body = {"files": [{"path": "Makefile", "content": "all:\n\tsleep 60\n"}]}
