@@ -78,26 +78,27 @@ int stage_plan_input(sbr_job *job, enum stage stage, const struct features *feat
     return 0;
 }
 
-/* The program has the request's limits.  Those of other stages come from the language's file and
- * count as presets: they are lowered to what the machine has. */
-static int set_limits(sbr_job *job, const struct stage_def *def, sbr_error *err)
+int stage_plan_limits(const sbr_request *req, const struct stage_def *def, enum stage stage,
+                      struct limits *ret, sbr_error *err)
 {
-    enum stage stage = job->now.stage;
-    struct limits *ret = &job->now.limits;
-
-    *ret = job->req->limits;
-    if (!def) {
-        job_trees_limits(job, ret);
-        return 0;
-    }
     limits_init(ret);
     for (unsigned int i = 0; i < def->limits.n; i++)
         if (limits_set_pair(ret, "the limit", def->limits.at[i], err) < 0)
             return err->code;
     ret->given = 0;
     if (stage == STAGE_COMPILE || stage == STAGE_CHECK)
-        limits_override(ret, &job->req->compile_limits);
-    limits_lower(ret, &job->req->ceilings);
+        limits_override(ret, &req->compile_limits);
+    limits_lower(ret, &req->ceilings);
+    return 0;
+}
+
+/* The program has the request's limits. */
+static int set_limits(sbr_job *job, const struct stage_def *def, sbr_error *err)
+{
+    if (def)
+        return stage_plan_limits(job->req, def, job->now.stage, &job->now.limits, err);
+    job->now.limits = job->req->limits;
+    job_trees_limits(job, &job->now.limits);
     return 0;
 }
 

@@ -123,7 +123,7 @@ bool memory_copy_failed(struct session *s)
     if (!failed)
         return false;
     json_decref(take_ptr(s->copied));
-    snprintf(s->replay.because, sizeof(s->replay.because), "%s", s->reason);
+    snprintf(s->replay.because, sizeof(s->replay.because), "%.230s", s->reason);
     if (replay_history(s, &err) < 0) {
         snprintf(s->reason, sizeof(s->reason), "%.200s", err.message);
         return false;

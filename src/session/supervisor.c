@@ -99,6 +99,8 @@ static void name_end(struct session *s, const sbr_result *result, const sbr_erro
     else
         snprintf(s->reason, sizeof(s->reason), "the kernel ended: %s",
                  result_verdict_name(result->verdict));
+    if (result)
+        installer_words_add(s, result);
 }
 
 static void drop_job(struct session *s)
@@ -120,7 +122,7 @@ static void fail_start(struct session *s, const sbr_error *err)
     if (err && err->code)
         why = *err;
     else
-        err_set(&why, SBR_E_UNSUPPORTED, "session", "the kernel did not start: %.200s", s->reason);
+        err_set(&why, SBR_E_UNSUPPORTED, "session", "the kernel did not start: %.430s", s->reason);
     report_start(s, &why);
     s->closing = s->over = true;
 }
@@ -177,7 +179,7 @@ static void job_ended(struct session *s, const sbr_result *result, const sbr_err
     if (!started) {
         sbr_error why;
 
-        err_set(&why, SBR_E_UNSUPPORTED, "session", "the kernel did not start: %.200s", s->reason);
+        err_set(&why, SBR_E_UNSUPPORTED, "session", "the kernel did not start: %.430s", s->reason);
         answer_restart(s, &why);
         fail_start(s, err);
     }

@@ -190,7 +190,7 @@ struct session {
     bool over;    /* the process ends after this turn */
     bool closing; /* the client asked for the end */
     bool frozen;
-    char reason[240]; /* why the session is lost */
+    char reason[440]; /* why the session is lost */
     struct cell *cell;
     struct cell_slot slot;
     uint64_t cells;      /* the number of the last one */
@@ -306,6 +306,9 @@ void supervisor_close(struct session *s, json_t *answer);
 void supervisor_run(struct session *s);
 /* Starts the kernel's run. */
 int supervisor_start_job(struct session *s, sbr_error *err) must_check;
+/* installer_words.c: adds to `reason` what an installer said, because a session that did not begin
+ * has no result with it. */
+void installer_words_add(struct session *s, const sbr_result *result);
 /* Ends the run at once; what is known afterwards is `reason`. */
 void supervisor_lose(struct session *s, const char *reason);
 /* What `create` answers. */
