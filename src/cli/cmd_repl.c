@@ -119,6 +119,7 @@ static int open_session(struct repl *r, sbr_error *err)
         return err->code;
     made = json_loads(json, 0, NULL);
     snprintf(r->id, sizeof(r->id), "%s", json_string_value(json_object_get(made, "id")));
+    r->ours = true;
     json_decref(made);
     if (sbr_session_open(r->id, &r->session, err) < 0)
         return err->code;
@@ -142,6 +143,7 @@ static int join_session(struct repl *r, sbr_error *err)
     info = repl_ask(r, json_pack("{s:s}", "op", "info"), err);
     if (!info)
         return err->code;
+    snprintf(r->id, sizeof(r->id), "%s", json_string_value(json_object_get(info, "id")));
     snprintf(r->joined, sizeof(r->joined), "%s", json_string_value(json_object_get(info, "lang")));
     r->language = r->joined;
     json_decref(info);
@@ -168,7 +170,7 @@ static int talk(struct options *o, int (*open)(struct repl *, sbr_error *))
     }
     display_done(&r.display);
     sbr_session_free(r.session);
-    if (r.id[0])
+    if (r.ours)
         (void)!sbr_session_close(r.id, &ignored);
     json_decref(r.cells);
     return status < 0 ? cli_fail(o, &err) : r.status;

@@ -237,7 +237,7 @@ static void map_region(const struct copy_region *region, int fd)
 
     if (!is_file)
         flags |= MAP_ANONYMOUS | (region->kind == COPY_STACK ? MAP_GROWSDOWN : 0);
-    if (region->kind != COPY_SHARED && (region->prot & PROT_READ))
+    if (region->kind < COPY_SHARED && region->filled)
         prot = PROT_READ | PROT_WRITE;
     if (copy_call(SYS_mmap, (long)region->start, (long)(region->end - region->start), prot, flags,
                   is_file ? fd : -1, is_file ? (long)region->offset : 0) != (long)region->start)
@@ -313,7 +313,7 @@ static void fill(struct loader *l)
     for (uint32_t i = 0; i < l->header.n_regions; i++) {
         const struct copy_region *r = &l->regions[i];
 
-        if (r->kind < COPY_SHARED && (r->prot & PROT_READ) && r->prot != (PROT_READ | PROT_WRITE) &&
+        if (r->kind < COPY_SHARED && r->filled && r->prot != (PROT_READ | PROT_WRITE) &&
             copy_call(SYS_mprotect, (long)r->start, (long)(r->end - r->start), r->prot, 0, 0, 0))
             END("the memory of the copy cannot be protected");
     }

@@ -66,7 +66,7 @@ static void report_start(struct session *s, const sbr_error *err)
         line = json_pack("{s:{s:i, s:s, s:s}}", "error", "code", err->code, "stage", err->stage,
                          "message", err->message);
     else
-        line = supervisor_describe_start(s, "cold");
+        line = supervisor_describe_start(s, s->spare.taken ? "parked" : "cold");
     if (!err && s->copied)
         json_object_update(line, s->copied);
     text = line ? json_dumps(line, JSON_COMPACT) : NULL;

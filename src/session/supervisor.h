@@ -164,6 +164,7 @@ struct session_spare {
     uint64_t tool;             /* which interpreter its kernel was started from */
     struct loop_watch engine;
     int maker_fd; /* hears of its adoption; 0: it has no maker */
+    bool taken;   /* it was a spare, and is a copy of another session */
 };
 
 struct session {
@@ -404,6 +405,9 @@ int connection_listen(struct session *s, sbr_error *err) must_check;
 void connection_send(struct session *s, struct connection *c, const char *text, size_t len);
 void connection_answer(struct session *s, struct connection *c, json_t *take_answer);
 void connection_error(struct session *s, struct connection *c, const sbr_error *err);
+/* The file descriptors that came with its lines; false when that are not so many. */
+#define CONNECTION_GIVEN 4
+bool connection_take_given(struct connection *c, int ret[CONNECTION_GIVEN]);
 /* The session ends with this client. */
 void connection_hold(struct connection *c);
 /* The client interrupts what it asked for; true: that is the cell which runs. */
