@@ -13,12 +13,12 @@
 
 #if defined(__x86_64__)
 #define MAPS_SIZE (1UL << 20)
-#define ENTRIES 8192UL /* of the page map, at a time */
+#define ENTRIES (COPY_PIECE / COPY_PAGE) /* of the page map, at a time */
 #define TOTAL_MAX (64UL << 30)
 #define PATH_SIZE 4096
 #define PRESENT (3ULL << 62) /* or swapped out */
 #define IS_FILES (1ULL << 61)
-#define TID_REACH 0x900 /* of what the C library keeps for a thread */
+#define TID_REACH 0x900         /* of what the C library keeps for a thread */
 #define HIDDEN_MAX (16UL << 30) /* of memory that cannot be read, and may have pages all the same */
 
 struct saver {
@@ -151,9 +151,9 @@ static bool is_own(const struct copy_region *region, uint64_t entry)
 }
 
 /* The entries of the pages from `at` on; how many, or an error. */
-static long read_entries(struct part *p, const struct copy_region *region, uint64_t at)
+static long read_entries(struct part *p, uint64_t at, uint64_t end)
 {
-    uint64_t n = (region->end - at) / COPY_PAGE;
+    uint64_t n = (end - at) / COPY_PAGE;
 
     if (n > ENTRIES)
         n = ENTRIES;
@@ -174,7 +174,7 @@ static long show_hidden(struct saver *s, struct copy_region *region)
     if (s->hidden > HIDDEN_MAX)
         return -ENOTSUP; /* to look at all of it would take too long */
     for (uint64_t at = region->start; n >= 0 && at < region->end; at += (uint64_t)n * COPY_PAGE) {
-        n = read_entries(p, region, at);
+        n = read_entries(p, at, region->end);
         for (long i = 0; i < n && !region->filled; i++)
             region->filled = is_own(region, p->entries[i]);
     }
@@ -268,8 +268,8 @@ static void save_process(struct copy_header *h)
         copy_call(SYS_rt_sigaction, i + 1, 0, (long)&h->actions[i], 8, 0, 0);
 }
 
-static long give_piece(const struct part *p, const struct copy_region *region, uint64_t start,
-                       uint64_t end)
+static long give_run(const struct part *p, const struct copy_region *region, uint64_t start,
+                     uint64_t end)
 {
     const struct copy_run run = { start, end - start };
     long r = write_all(p, &run, sizeof(run));
@@ -281,46 +281,42 @@ static long give_piece(const struct part *p, const struct copy_region *region, u
                                       : give_pages(p, start, run.len);
 }
 
-/* The pieces of it that are this thread's. */
-static long give_run(const struct part *p, const struct copy_region *region, uint64_t start,
-                     uint64_t end)
+static long give_piece(struct part *p, const struct copy_region *region, uint64_t at, uint64_t end)
 {
-    long r = 0;
+    uint64_t run = 0;
+    long r = 0, n = read_entries(p, at, end);
 
-    while (r >= 0 && start < end) {
-        uint64_t stop = (start / COPY_PIECE + 1) * COPY_PIECE;
+    if (n < 0)
+        return n;
+    for (long i = 0; r >= 0 && i < n; i++, at += COPY_PAGE) {
+        bool own = is_own(region, p->entries[i]);
 
-        if (stop > end)
-            stop = end;
-        if ((start / COPY_PIECE) % 2 == p->number)
-            r = give_piece(p, region, start, stop);
-        start = stop;
+        if (own && !run)
+            run = at;
+        if (!own && run) {
+            r = give_run(p, region, run, at);
+            run = 0;
+        }
     }
-    return r;
+    return r >= 0 && run ? give_run(p, region, run, end) : r;
 }
 
+/* The pieces of it that are this thread's. */
 static long give_region(struct part *p, const struct copy_region *region)
 {
-    uint64_t run = 0, at = region->start;
+    uint64_t at = region->start;
     long r = 0;
 
     while (r >= 0 && at < region->end) {
-        long n = read_entries(p, region, at);
+        uint64_t stop = (at / COPY_PIECE + 1) * COPY_PIECE;
 
-        if (n < 0)
-            return n;
-        for (long i = 0; r >= 0 && i < n; i++, at += COPY_PAGE) {
-            bool own = is_own(region, p->entries[i]);
-
-            if (own && !run)
-                run = at;
-            if (!own && run) {
-                r = give_run(p, region, run, at);
-                run = 0;
-            }
-        }
+        if (stop > region->end)
+            stop = region->end;
+        if ((at / COPY_PIECE) % 2 == p->number)
+            r = give_piece(p, region, at, stop);
+        at = stop;
     }
-    return r >= 0 && run ? give_run(p, region, run, region->end) : r;
+    return r;
 }
 
 /* A reader that misses the last run knows that this has failed. */

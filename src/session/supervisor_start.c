@@ -381,9 +381,8 @@ static int begin_copy(struct session *s, struct connection *c, sbr_error *err)
     for (size_t i = 0; i < made.request.publish.n; i++)
         made.request.publish.rules[i].port = 0; /* this session has those ports */
     made.replay.files = snapshot_take(s, s->cells + 1, err);
-    r = made.replay.files && give_state(s, c, &made, err) == 0
-            ? begin_somewhere(&made, &fd, err)
-            : err->code;
+    r = made.replay.files && give_state(s, c, &made, err) == 0 ? begin_somewhere(&made, &fd, err)
+                                                               : err->code;
     snapshot_free(made.replay.files);
     json_decref(made.replay.cells);
     free(made.replay.history);
