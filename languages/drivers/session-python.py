@@ -53,6 +53,7 @@ class Channel:
         self._space, self._flags = _socket.CMSG_SPACE(8), _socket.MSG_CMSG_CLOEXEC
         self._receive, self._write, self._poll, self._getpid = self.socket.recvmsg, os.write, select.poll, os.getpid
         self._encode = json.JSONEncoder(allow_nan=False).encode
+        self._close = os.close
 
     def _wait(self, event):
         poll = self._poll()
@@ -72,6 +73,11 @@ class Channel:
                 self.given = list(memoryview(numbers).cast("i"))
             self.waiting += data
             return
+
+    def drop_given(self):
+        """What no answer has used: the other end waits until it is closed."""
+        while self.given:
+            self._close(self.given.pop())
 
     def receive(self):
         """(word, number, argument, payload) of the next frame."""
@@ -788,6 +794,7 @@ def ask(shell, checkpoints, frame):
             status, details = answer(shell, checkpoints, *frame)
         finally:
             shell.running = False
+            shell.channel.drop_given()
     except (Exception, KeyboardInterrupt) as error:
         status, details = "invalid", {"message": "%s: %s" % (type(error).__name__, error)}
     if details.pop("woken", None): # the answer to `checkpoint` went out long ago; this is the one to `rollback`

@@ -409,7 +409,9 @@ static void answered(struct kernel *k, const struct frame *frame)
         loop_set_timer(&s->loop, TIMER_ASK, 0, NULL, NULL);
         if (asking && s->asks_state)
             supervisor_answer_state(s, asking, frame, payload);
-        else if (asking && !s->asks_copy) /* the copy answers by itself */
+        else if (s->asks_copy) /* the copy answers the client by itself */
+            memory_copy_answered(s, frame, payload);
+        else if (asking)
             connection_answer(s, asking,
                               json_pack("{s:s, s:O}", "status", frame->arg, "data", payload));
     }

@@ -139,6 +139,7 @@ struct session_copy {
     struct connection *client; /* NULL: it has left */
     struct loop_watch watch;   /* of what its process says */
     struct buf said;
+    char because[200]; /* the kernel cannot be copied; empty: it has not said so */
 };
 
 /* A package that is being installed for a living session. */
@@ -254,6 +255,8 @@ json_t *replay_report(struct session *s);
 /* memory_copy.c */
 /* Has the kernel write its memory for a copy; false: it cannot. */
 bool memory_copy_ask(struct session *s, struct connection *c);
+/* The kernel says whether it can. */
+void memory_copy_answered(struct session *s, const struct frame *frame, const json_t *payload);
 /* No copy is made of it. */
 void memory_copy_forget(struct session *s);
 /* Of a copy: its sandbox is ready for the files and the memory. */

@@ -307,6 +307,8 @@ static void copy_spoke(void *context, uint32_t events)
         return; /* its end is still to come */
     if (read_answer(copy->said.data, copy->said.len, &answer, &err) == 0) {
         json_object_set_new(answer, "of", json_string(copy->session->dir.id));
+        if (copy->because[0] && json_object_get(answer, "because"))
+            json_object_set_new(answer, "because", json_string(copy->because));
         connection_answer(copy->session, copy->client, answer);
     } else if (copy->client) {
         connection_error(copy->session, copy->client, &err);
