@@ -178,6 +178,7 @@ struct snapshot *snapshot_take(struct session *s, uint64_t cell, sbr_error *err)
     if (!snapshot->entries || snapshot->data_fd < 0)
         r = err_set_errno(err, "session", "cannot save the files of the session");
     runner_pause(s->job, true);
+    runner_await_pause(s->job);
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(tops); i++)
         r = walk_top(&v, tops[i], save_entry, err);
     runner_pause(s->job, false);
@@ -336,6 +337,7 @@ int snapshot_restore(struct session *s, const struct snapshot *snapshot, json_t 
     json_object_set_new(how, "restored", json_integer(0));
     json_object_set_new(how, "not_restored", json_array());
     runner_pause(s->job, true);
+    runner_await_pause(s->job);
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(tops); i++) {
         r = walk_top(&v, tops[i], remove_new, err);
         if (r == 0)
