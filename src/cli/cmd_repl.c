@@ -68,6 +68,19 @@ static int read_cell(struct repl *r, struct buf *cell)
     }
 }
 
+/* An error of one line does not end the prompt, as long as the session answers. */
+static bool goes_on(struct repl *r, int status)
+{
+    sbr_error ignored;
+    json_t *info;
+
+    if (status == SBR_E_INVALID || status == SBR_E_UNSUPPORTED || status == SBR_E_BUSY)
+        return true;
+    info = repl_ask(r, json_pack("{s:s}", "op", "info"), &ignored);
+    json_decref(info);
+    return info != NULL;
+}
+
 static int loop(struct repl *r, sbr_error *err)
 {
     struct buf cell;
@@ -80,8 +93,8 @@ static int loop(struct repl *r, sbr_error *err)
             break;
         status = cell.data[0] == ':' ? (buf_add(&cell, "", 1), repl_command(r, cell.data, err))
                                      : repl_execute(r, cell.data, cell.len, err);
-        if (status == SBR_E_INVALID || status == SBR_E_UNSUPPORTED || status == SBR_E_BUSY) {
-            present_error(err, r->o); /* of this cell; the session goes on */
+        if (status < 0 && goes_on(r, status)) {
+            present_error(err, r->o);
             r->status = EXIT_OURS;
             status = 0;
         }

@@ -47,7 +47,7 @@ static int metrics_run(struct repl *r, const char *words, sbr_error *err)
     const json_t *last = json_array_get(r->cells, json_array_size(r->cells) - 1);
     const json_t *result = json_object_get(last, "result");
     const json_t *metrics = json_object_get(result, "metrics");
-    const char *memory_is = json_string_value(json_object_get(result, "memory_is"));
+    const char *memory_is = json_string_value(json_object_get(result, "memory_is")), *lost;
     json_t *info = repl_ask(r, json_pack("{s:s}", "op", "info"), err);
     char memory[24];
 
@@ -65,8 +65,10 @@ static int metrics_run(struct repl *r, const char *words, sbr_error *err)
     }
     amount_of_bytes((uint64_t)json_integer_value(json_object_get(info, "memory_bytes")), memory,
                     sizeof(memory));
-    printf("session     %lld cells, memory %s\n",
-           (long long)json_integer_value(json_object_get(info, "cells")), memory);
+    lost = json_string_value(json_object_get(info, "reason"));
+    printf("session     %lld cells, %s%s\n",
+           (long long)json_integer_value(json_object_get(info, "cells")),
+           lost ? "lost: " : "memory ", lost ? lost : memory);
     json_decref(info);
     return 0;
 }
