@@ -111,22 +111,22 @@ mod sbr_names {
             super::sbr::escaped(&kind), size, super::sbr::escaped(&text)));
     }
 }
-macro_rules! sbr_name { ($name:literal, $value:expr) => {
-    { use sbr_names::{ByDebug as _, ByName as _}; sbr_names::note($name, &$value, (&&sbr_names::Seen(&$value)).sbr_text()); } } }
 END
 }
 
 rust_notes() {
     local name
     for name in "${variables[@]}"; do
-        [[ ${hidden[$name]-} ]] || printf 'sbr_name!("%s", %s);\n' "$name" "$name"
+        [[ ${hidden[$name]-} ]] || # no macro, because messages would show its lines and not this one
+            printf '{ use sbr_names::{ByDebug as _, ByName as _}; sbr_names::note("%s", &%s, (&&sbr_names::Seen(&%s)).sbr_text()); }\n' \
+                "$name" "$name" "$name"
     done
 }
 
 # Messages show the lines that they are about.  True: some notes are left out the next time.
 rust_excuses() {
     local found=1 name
-    sed -n 's/.*sbr_name!("\([A-Za-z_0-9]*\)".*/\1/p' "$folder/messages" >"$folder/refused"
+    sed -n 's/.*sbr_names::note("\([A-Za-z_0-9]*\)".*/\1/p' "$folder/messages" >"$folder/refused"
     while IFS= read -r name; do
         [[ ${hidden[$name]-} ]] || found=0
         hidden[$name]=1

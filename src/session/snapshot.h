@@ -42,7 +42,7 @@ void snapshot_free(struct snapshot *snapshot);
 /* For another process of this program: writes what is not in the file behind the contents, with
  * `text`; the numbers that snapshot_read needs are the answer, NULL: it cannot be written. */
 json_t *snapshot_write(const struct snapshot *snapshot, const char *text);
-/* Of that file, which it takes over; *ret_text is for the caller to free.  NULL: it is not sound. */
+/* Of that file, which it takes over; the caller frees *ret_text.  NULL: it is not sound. */
 struct snapshot *snapshot_read(int take_fd, const json_t *numbers, char **ret_text);
 
 /* Among those of the session. */

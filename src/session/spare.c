@@ -279,41 +279,23 @@ static void take_over(struct session *s, const json_t *line)
     s->bounds.held = json_is_true(json_object_get(line, "held"));
 }
 
-/* It is a session like every other from here on. */
-static void begin_life(struct session *s)
-{
-    idle_begin_life(s);
-    if (s->state == SESSION_STARTING) { /* a copy: see spare_copy.c */
-        loop_set_timer(&s->loop, TIMER_IDLE, 0, NULL, NULL);
-        return;
-    }
-    idle_begin(s);
-    idle_await_hold(s, true);
-    supervisor_note(s);
-}
-
-json_t *spare_adopt(struct session *s, struct connection *c, const json_t *line, sbr_error *err)
+json_t *spare_adopt(struct session *s, const json_t *line, sbr_error *err)
 {
     const char *key = json_string_value(json_object_get(line, "key"));
-    const json_t *copy = json_object_get(line, "copy");
 
     if (!s->spare.waits || s->state != SESSION_READY || !key || strcmp(key, s->spare.key) != 0 ||
         runner_tool_identity(s->job) != s->spare.tool) {
         err_set(err, SBR_E_UNSUPPORTED, "session", "this is no spare session of that kind");
         return NULL;
     }
-    if (copy && spare_copy_take(s, c, copy, err) < 0)
+    if (session_dir_adopt(&s->dir, err) < 0)
         return NULL;
-    if (session_dir_adopt(&s->dir, err) < 0) {
-        if (copy) /* it has that state by now */
-            leave(s);
-        return NULL;
-    }
     s->spare.waits = false;
     loop_close(&s->loop, &s->spare.engine);
     take_over(s, line);
-    if (copy)
-        spare_copy_begin(s);
-    begin_life(s);
+    idle_begin_life(s);
+    idle_begin(s);
+    idle_await_hold(s, true);
+    supervisor_note(s);
     return supervisor_describe_start(s, "parked");
 }

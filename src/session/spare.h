@@ -27,7 +27,7 @@ bool spare_await_adoption(int fd);
 /* In the process of the spare: once its kernel is ready, and once it is lost. */
 void spare_go_on(struct session *s);
 /* A client wants it: the answer, or NULL and an error. */
-json_t *spare_adopt(struct session *s, struct connection *c, const json_t *line, sbr_error *err);
+json_t *spare_adopt(struct session *s, const json_t *line, sbr_error *err);
 /* Once it is adopted.  False: it has no maker, or none any more. */
 bool spare_ask_next(struct session *s);
 
@@ -42,10 +42,9 @@ json_t *spare_adopt_words(const char *key, const char *caller, const struct sess
 /* Gives the state of `made`, a copy that is being made, to a spare; *ret_fd says what becomes of
  * it.  False: there is none, or it cannot. */
 bool spare_copy_give(const struct session *made, int *ret_fd);
-/* In the spare: takes that state from its client. */
-int spare_copy_take(struct session *s, struct connection *c, const json_t *copy, sbr_error *err)
-    must_check;
-/* Then its kernel becomes the copy. */
-void spare_copy_begin(struct session *s);
+/* In the spare, as spare_adopt: takes that state from its client, and its kernel becomes the copy.
+ */
+json_t *spare_copy_adopt(struct session *s, struct connection *c, const json_t *line,
+                         sbr_error *err);
 
 #endif

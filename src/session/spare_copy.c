@@ -107,7 +107,16 @@ static uint64_t number_in(const json_t *copy, const char *name)
     return (uint64_t)json_integer_value(json_object_get(copy, name));
 }
 
-int spare_copy_take(struct session *s, struct connection *c, const json_t *copy, sbr_error *err)
+static void drop_state(struct session *s)
+{
+    memory_copy_forget(s);
+    if (s->ready_fd >= 0)
+        close(take_fd(s->ready_fd));
+    snapshot_free(take_ptr(s->replay.files));
+    free(take_ptr(s->replay.history));
+}
+
+static int take_state(struct session *s, struct connection *c, const json_t *copy, sbr_error *err)
 {
     char *history = NULL;
     int fds[CONNECTION_GIVEN];
@@ -121,8 +130,7 @@ int spare_copy_take(struct session *s, struct connection *c, const json_t *copy,
     s->replay.files = snapshot_read(fds[GIVEN_FILES], copy, &history);
     s->replay.history = history;
     if (!s->replay.files) {
-        memory_copy_forget(s);
-        close(take_fd(s->ready_fd));
+        drop_state(s);
         return err_set(err, SBR_E_INVALID, "session", "the state of the copy is not sound");
     }
     s->cells = number_in(copy, "cells");
@@ -131,11 +139,30 @@ int spare_copy_take(struct session *s, struct connection *c, const json_t *copy,
     return 0;
 }
 
-void spare_copy_begin(struct session *s)
+static void begin(struct session *s)
 {
+    loop_set_timer(&s->loop, TIMER_IDLE, 0, NULL, NULL); /* until it is ready */
+    s->used_us = 0;
     s->spare.taken = true;
     s->state = SESSION_STARTING;
     s->started_us = clock_now_us();
     loop_set_timer(&s->loop, TIMER_START, s->started_us + BECOME_US, became_late, s);
     kernel_send(&s->kernels[0], "become", 0, "-", "", 0);
+}
+
+json_t *spare_copy_adopt(struct session *s, struct connection *c, const json_t *line,
+                         sbr_error *err)
+{
+    json_t *answer;
+
+    if (!s->spare.waits)
+        return spare_adopt(s, line, err); /* says that this is no spare */
+    if (take_state(s, c, json_object_get(line, "copy"), err) < 0)
+        return NULL;
+    answer = spare_adopt(s, line, err);
+    if (answer)
+        begin(s);
+    else
+        drop_state(s);
+    return answer;
 }

@@ -68,7 +68,7 @@ def test_every_line_with_a_colon_in_every_kernel(own, root, folder, language):
         assert "session" in prompt.said(":metrics") and prompt.said(":files") == ""
         assert prompt.said(":vars") == "", "nothing is declared"
         prompt.said(declares)
-        assert re.search(rf"^{re.escape(name)} +\S+ +\S+  .*(41"?|x)$", prompt.said(":vars"), re.M), screen.text
+        assert re.search(rf"^{re.escape(name)} +\S+ +\S+  .*(41\W?|x)$", prompt.said(":vars"), re.M), screen.text
         prompt.said(f":load {script}")
         assert prompt.said(":undo") == "cell 2 is taken back"
         assert "42" in prompt.said(looks)
