@@ -114,9 +114,11 @@ mod sbr_names {
 END
 }
 
+# The last one first: what borrows is declared after what is borrowed, and is not used any more then.
 rust_notes() {
-    local name
-    for name in "${variables[@]}"; do
+    local i name
+    for ((i = ${#variables[@]} - 1; i >= 0; i--)); do
+        name=${variables[i]}
         [[ ${hidden[$name]-} ]] || # no macro, because messages would show its lines and not this one
             printf '{ use sbr_names::{ByDebug as _, ByName as _}; sbr_names::note("%s", &%s, (&&sbr_names::Seen(&%s)).sbr_text()); }\n' \
                 "$name" "$name" "$name"
@@ -150,7 +152,7 @@ add_variables() { # NAME...
 answer_vars() { # NUMBER
     local line all=''
     [[ ! -e $folder/vars ]] || while IFS= read -r line; do
-        all+=${all:+, }$line
+        [[ $language == rust ]] && all=$line${all:+, }$all || all+=${all:+, }$line
     done <"$folder/vars"
     send answer "$1" ok "{\"vars\": [$all]}"
 }

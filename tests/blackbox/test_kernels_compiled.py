@@ -38,12 +38,16 @@ CELLS = {
 LOOPS = {"go": 'fmt.Println("in")\nfor {\n}', "rust": "loop {}"}
 
 
+def skip_unprepared(language, caller):
+    if language == "go":  # making it takes minutes; the whole suite has it
+        ready = list(pathlib.Path(support.cache_of(caller)).glob("prepared/*/tree/std/fmt.a"))
+        machine_gives.skip_if(None if ready else "Go's library is not prepared")
+
+
 @pytest.mark.parametrize("language", list(CELLS))
 def test_earlier_cells_run_again_without_output(folder, root, language):
     machine_gives.skip_if(None if language in toolchains.names() else f"{language} is not installed")
-    if language == "go":  # making it takes minutes; the whole suite has it
-        ready = list(pathlib.Path(support.cache_of(root)).glob("prepared/*/tree/std/fmt.a"))
-        machine_gives.skip_if(None if ready else "Go's library is not prepared")
+    skip_unprepared(language, root)
     session = Session(sessions.own_state(folder, root), "--timeout", "60s", lang=language, caller=root)
     try:
         for number, (code, value, out) in enumerate(CELLS[language], 1):
@@ -82,6 +86,7 @@ NAMES = {
 @pytest.mark.parametrize("language", list(NAMES))
 def test_names_and_values_are_known(folder, root, language):
     machine_gives.skip_if(None if language in toolchains.names() else f"{language} is not installed")
+    skip_unprepared(language, root)
     cells, variables, begun = NAMES[language]
     session = Session(sessions.own_state(folder, root), "--timeout", "100s", lang=language, caller=root)
     try:
