@@ -274,9 +274,9 @@ static void read_run(const struct loader *l, int pipe, const struct copy_run *ru
     if (run->start < LOWEST || run->len > COPY_TOP || stop > COPY_TOP ||
         (run->start < self + l->size && stop > self))
         END("the copy of the memory is not sound");
-    /* All at once is cheaper than page by page, but what was made must be in the cache still when
-     * it is filled.  Not with huge pages: in a virtual machine they are often memory that the host has
-     * taken back, which takes three times as long (docs/decisions/0066). */
+    /* All at once is cheaper than page by page, but what was made must still be in the cache when
+     * it is filled.  Not with huge pages: in a virtual machine they are often memory that the host
+     * has taken back, which takes three times as long (docs/decisions/0066). */
     for (uint64_t at = run->start; at < stop;) {
         uint64_t len = stop - at < FILL_STEP ? stop - at : FILL_STEP;
 
