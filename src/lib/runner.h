@@ -85,6 +85,8 @@ void runner_interrupt(sbr_job *job);
 void runner_signal(sbr_job *job, int number);
 /* Also while it is being compiled or its packages are being installed. */
 void runner_pause(sbr_job *job, bool pause);
+/* After a pause: returns when everything stands. */
+void runner_await_pause(sbr_job *job);
 void runner_resize(sbr_job *job, unsigned int rows, unsigned int columns);
 void runner_hold_stdin(sbr_job *job, bool held);
 /* False while there is no terminal. */
