@@ -2,7 +2,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/text.h"
 #include "image/image.h"
 #include "job/job_trees.h"
 
@@ -41,6 +43,21 @@ static int name_run_dir(char *run_dir, size_t size, sbr_error *err)
     return 0;
 }
 
+/* A work directory that the image lacks is made, where its links lead to. */
+static void find_new_workdir(const sbr_job *job, struct stage_input *ret)
+{
+    const char *wanted = plan_workdir(&ret->in);
+    sbr_error not_of_image;
+
+    if (!job->image || ret->in.stage != STAGE_RUN || !strcmp(wanted, INSIDE_WORK) ||
+        !text_is_safe_relative_path(wanted + 1, REQUEST_MAX_PATH) ||
+        image_has_directory(job->image, wanted))
+        return;
+    if (image_place(job->image, job->language, wanted, ret->workdir, &not_of_image) < 0)
+        snprintf(ret->workdir, sizeof(ret->workdir), "%s", wanted); /* below /work or /tmp */
+    ret->in.new_workdir = ret->workdir;
+}
+
 int stage_plan_input(sbr_job *job, enum stage stage, const struct features *features,
                      struct stage_input *ret, sbr_error *err)
 {
@@ -70,6 +87,7 @@ int stage_plan_input(sbr_job *job, enum stage stage, const struct features *feat
     }
     for (unsigned int i = 0; i < N_LAYERS; i++)
         in->layers[i] = job->layers[i].path[0] ? job->layers[i].path : NULL;
+    find_new_workdir(job, ret);
     read_test_hooks(in);
     if (resolve_policy(job, in, err) < 0)
         return err->code;

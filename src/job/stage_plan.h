@@ -16,6 +16,7 @@ int stage_plan_set_up(sbr_job *job, sbr_error *err) must_check;
 struct stage_input {
     struct plan_input in;
     char run_dir[REQUEST_MAX_PATH];
+    char workdir[REQUEST_MAX_PATH + 1];
 };
 /* What the plan of one stage is made of, for this machine or one with other features.  It borrows
  * from the job. */
