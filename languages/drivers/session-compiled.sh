@@ -181,8 +181,8 @@ go_excuses() {
 
 go_compile() {
     [[ ! $DEPS ]] || rm -rf "$folder/scratch" && mkdir -p "$folder/scratch" # it links to a cache of its own
-    (cd "$folder/build" && TMPDIR=$folder/scratch sh "$drivers/go-build.sh" build "$compiler" "$folder/build/main.go" \
-        "$folder/program" "$folder/build/main.go" --) >"$folder/messages" 2>&1
+    (cd "$folder/build" && TMPDIR=$folder/scratch XDG_CONFIG_HOME=$folder/config sh "$drivers/go-build.sh" \
+        build "$compiler" "$folder/build/main.go" "$folder/program" "$folder/build/main.go" --) >"$folder/messages" 2>&1
 }
 
 # --- Rust has no lines of another file: a table says where each line is from.
@@ -426,7 +426,8 @@ check() {
     fi
 }
 
-version=$("$compiler" $([[ $language == go ]] && echo version || echo --version) 2>/dev/null)
+# The go command counts its use in files of the user, and /work is where those would be.
+version=$(XDG_CONFIG_HOME=$folder/config "$compiler" $([[ $language == go ]] && echo version || echo --version) 2>/dev/null)
 [[ $version =~ [0-9]+(\.[0-9]+)+ ]] && version=${BASH_REMATCH[0]} || version=''
 send ready 0 - "{\"version\": \"$version\", \"can\": [\"check\", \"complete\", \"vars\"], \"pid\": $$}"
 

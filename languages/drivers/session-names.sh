@@ -182,7 +182,7 @@ go_packages() {
 # What a package of the standard library exports, from its sources.
 go_members() { # NAME
     local name path root
-    root=$("$compiler" env GOROOT 2>/dev/null)
+    root=$(XDG_CONFIG_HOME=$folder/config "$compiler" env GOROOT 2>/dev/null)
     while read -r name path; do
         [[ $name == "$1" && -d $root/src/$path ]] || continue
         find "$root/src/$path" -maxdepth 1 -name '*.go' ! -name '*_test.go' -exec cat {} + |

@@ -18,7 +18,7 @@ def test_cpu_time_agrees_with_a_known_load(caller, load, shape):
     known = sum(map(int, result["stdout"].split())) / 1e6
     metrics = result["metrics"]
     # Where others use the CPUs as well, the kernel charges each change of the process to its group.
-    most = TICK + 0.0003 * metrics["context_switches"]
+    most = TICK + 0.0005 * metrics["context_switches"]
     assert known >= 0.6 and -TICK < result["cpu_time"] - known < most, metrics
     assert metrics["cpu_user_ms"] + metrics["cpu_system_ms"] == pytest.approx(
         result["cpu_time"] * 1000, abs=0.01)
