@@ -148,7 +148,9 @@ def run(options, effort, scratch):
     facts = machine.facts(sandbox_run, ROOT)
     facts.append(("effort", "--quick: too few samples for p99" if options.quick else "full"))
     print(report.terminal(found, tools.missing, busy))
-    report.write_between_markers(options.output, report.section(found, facts, tools, busy))
+    known = dict(facts)
+    stamp = f"Measured on {known['date']}, commit {known['commit']}." if options.only else None
+    report.write_between_markers(options.output, report.section(found, facts, tools, busy), stamp)
     print(f"written: {options.output}; raw samples: {raw}")
 
 

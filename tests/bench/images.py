@@ -132,4 +132,4 @@ def table_of(bench, samples, missing):
             goals.append(report.goal_at_most(text, share, MAX_OF_ENGINES, " ×"))
     note = "Milliseconds of `true` in an image of one program, without a network; the host's files beside it." + \
         "".join(f" NOT MEASURED: {why}." for why in missing)
-    return report.Table("images", note, ["start", "median ms", "p90 ms", "image is of it", "runs"], rows, goals)
+    return report.Table("Images", note, ["start", "median ms", "p90 ms", "image is of it", "runs"], rows, goals)

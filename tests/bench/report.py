@@ -137,13 +137,45 @@ def section(tables, facts, peers, busy):
     return "\n".join(lines)
 
 
-def write_between_markers(path, text):
-    """Replaces what an earlier run wrote; what people wrote around it stays."""
+def sections(text):
+    """{title: lines below it} of the part between the markers, in its order."""
+    found, title = {}, ""
+    for line in text.splitlines():
+        if line.startswith("### "):
+            title = line[4:]
+            continue
+        found.setdefault(title, []).append(line)
+    return found
+
+
+def goal_rows(lines):
+    """{goal: its row}"""
+    return {line.split(" | ")[0]: line for line in lines if line.startswith("| ")}
+
+
+def merged(old, new, stamp):
+    """Earlier results with the tables and goals of a run of some parts in their place; `stamp` says of which run."""
+    kept, fresh = sections(old), sections(new)
+    if "Goals" not in kept:
+        return new
+    goals = goal_rows(kept["Goals"]) | goal_rows(fresh["Goals"])
+    kept["Goals"] = ["", *goals.values(), ""]
+    for title, lines in fresh.items():
+        if title not in ("", "Goals", "Tools", "Conditions"):
+            kept[title] = ["", stamp, *lines]
+    last = {title: kept.pop(title) for title in ("Tools", "Conditions") if title in kept}
+    return "\n".join("\n".join([f"### {title}"] * bool(title) + lines) for title, lines in (kept | last).items())
+
+
+def write_between_markers(path, text, stamp=None):
+    """Replaces what an earlier run wrote, or with a stamp parts of it; what people wrote around it stays."""
     old = path.read_text(encoding="utf-8") if path.exists() else HEADING
     before, begin, rest = old.partition(BEGIN)
     _, end, after = rest.partition(END)
     if begin and not end:
         raise SystemExit(f"{path}: {BEGIN} without {END}: mend it by hand")
+    if stamp and begin:
+        text = merged(rest.partition(END)[0].strip("\n"), text, stamp)
     if not begin:
         before = before.rstrip("\n") + "\n\n"
         after = "\n"
