@@ -18,10 +18,15 @@ static inline uint64_t clock_now_us(void)
     return clock_read_us(CLOCK_MONOTONIC);
 }
 
-/* File times as one number. */
+/* File times as one number.  A file may have a time that does not fit, such as the year 2446. */
 static inline int64_t clock_ns(struct timespec t)
 {
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    int64_t ns;
+
+    if (__builtin_mul_overflow((int64_t)t.tv_sec, (int64_t)1000000000, &ns) ||
+        __builtin_add_overflow(ns, (int64_t)t.tv_nsec, &ns))
+        return t.tv_sec < 0 ? INT64_MIN : INT64_MAX;
+    return ns;
 }
 
 static inline struct timespec clock_from_ns(int64_t ns)
