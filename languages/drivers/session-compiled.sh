@@ -26,6 +26,8 @@ hit='' number=0 length=0 code='' program=''
 items=() # files of the items, in their order
 bodies=() # numbers of the cells that have statements
 declare -A key_of=() unused=() unread=() value_at=() # value_at: the line of a cell's value
+# shellcheck source-path=SCRIPTDIR source=session-names.sh
+. "$drivers/session-names.sh"
 
 send() { # WORD NUMBER ARG PAYLOAD
     local LC_ALL=C
@@ -56,12 +58,15 @@ go_prelude='func sbrShow(values ...any) {
 		}
 	}
 	if sbrOut != 0 || len(values) == 0 || len(values) == 1 && values[0] == nil { return }
-	json := []byte("{\"text/plain\": \"")
+	sbrsyscall.Write(9, []byte("{\"text/plain\": " + sbrJSON(text) + "}"))
+}
+func sbrJSON(text string) string {
+	json := []byte{34}
 	for _, c := range text {
 		if c == 34 || c == 92 { json = append(json, 92) }
 		if c < 32 { json = append(json, sbrfmt.Sprintf("\\u%04x", c)...) } else { json = append(json, string(c)...) }
 	}
-	sbrsyscall.Write(9, append(json, 34, 125))
+	return string(append(json, 34))
 }
 var sbrOut, sbrErr = sbrQuiet()
 func sbrQuiet() (int, int) {
@@ -125,9 +130,11 @@ go_program() { # SHOW LAST VARIABLES-IN-MAIN
     local cell
     echo 'package main'
     echo 'import sbrfmt "fmt"'
+    echo 'import sbrreflect "reflect"'
     echo 'import sbrsyscall "syscall"'
     go_items 1 x x
     printf '%s\n' "$go_prelude"
+    go_notes_prelude
     if [[ $3 == 1 ]]; then go_items 0 a b; else go_items 0 x x; fi
     echo 'func main() {'
     for cell in "${bodies[@]}"; do
@@ -143,7 +150,8 @@ go_program() { # SHOW LAST VARIABLES-IN-MAIN
         done
     fi
     [[ ! -s $folder/body-$number ]] || go_body "$number" "$1" "$2"
-    echo 'sbrsyscall.Write(8, []byte("end"))'
+    echo 'sbrsyscall.Write(8, []byte("end")); sbrQuiet()'
+    go_notes
     for cell in "${bodies[@]}"; do
         echo '}'
     done
@@ -163,6 +171,9 @@ go_excuses() {
             if [[ " ${unread[${BASH_REMATCH[1]}]-} " != *" ${BASH_REMATCH[2]} "* ]]; then
                 unread[${BASH_REMATCH[1]}]+=" ${BASH_REMATCH[2]}" found=0
             fi
+        elif [[ $line =~ ^[^:]*sbr-names:([0-9]+): ]]; then
+            [[ ${hidden[${variables[BASH_REMATCH[1] - 1]}]-} ]] || found=0
+            hidden[${variables[BASH_REMATCH[1] - 1]}]=1
         fi
     done <"$folder/messages"
     return "$found"
@@ -188,11 +199,13 @@ mod sbr {
     pub fn put(fd: i32, text: &str) { unsafe { write(fd, text.as_ptr(), text.len()); } }
     pub fn show(text: String) {
         if unsafe { QUIET } || text == "()" { return; }
-        let mut json = String::from("{\"text/plain\": \"");
+        put(9, &format!("{{\"text/plain\": \"{}\"}}", escaped(&text)));
+    }
+    pub fn escaped(text: &str) -> String {
+        let mut json = String::new();
         for c in text.chars() { match c { \x27"\x27 | \x27\\\x27 => { json.push(\x27\\\x27); json.push(c) }
             c if (c as u32) < 32 => json.push_str(&format!("\\u{:04x}", c as u32)), c => json.push(c) } }
-        json.push_str("\"}");
-        put(9, &json);
+        json
     }
 }'
 
@@ -219,6 +232,7 @@ rust_body() { # NUMBER SHOW LAST
 rust_program() { # SHOW LAST IGNORED
     local item cell
     printf '%s\n' "${rust_prelude//\\x27/\'}"
+    rust_notes_prelude
     for item in "${items[@]}"; do
         cell=${item#item-}
         rust_part "${cell%-*}" "${cell#*-}" "$folder/$item"
@@ -229,7 +243,9 @@ rust_program() { # SHOW LAST IGNORED
     done
     echo 'sbr::loud(sbr_kept);'
     [[ ! -s $folder/body-$number ]] || rust_body "$number" "$1" "$2"
-    echo 'sbr::put(8, "end"); }'
+    echo 'sbr::put(8, "end"); sbr::quiet();'
+    rust_notes
+    echo '}'
 }
 
 # main.rs:LINE: becomes cell-N:LINE:.
@@ -240,10 +256,6 @@ rust_lines() {
         { while (match($0, /[^ ]*main\.rs:[0-9]+/)) { place = substr($0, RSTART, RLENGTH); sub(/.*:/, "", place)
               $0 = substr($0, 1, RSTART - 1) "cell-" at[place] substr($0, RSTART + RLENGTH) }
           gsub(/\/\*sbr [0-9]+ [0-9]+\*\//, ""); print; fflush() }' "$folder/build/main.rs" -
-}
-
-rust_excuses() {
-    return 1
 }
 
 rust_compile() {
@@ -300,14 +312,14 @@ fail() { # TYPE MESSAGE
 
 run_program() {
     local status reader=''
-    : >"$folder/shown" >"$folder/end" >"$folder/messages"
+    : >"$folder/shown" >"$folder/end" >"$folder/messages" >"$folder/notes"
     set -m
     if [[ $language == go ]]; then
-        "$folder/program" 8>"$folder/end" 9>"$folder/shown" {channel}>&- </dev/null &
+        "$folder/program" 7>"$folder/notes" 8>"$folder/end" 9>"$folder/shown" {channel}>&- </dev/null &
     else
         rust_lines <"$folder/errors" >&2 {channel}>&- &
         reader=$!
-        "$folder/program" 8>"$folder/end" 9>"$folder/shown" {channel}>&- </dev/null 2>"$folder/errors" &
+        "$folder/program" 7>"$folder/notes" 8>"$folder/end" 9>"$folder/shown" {channel}>&- </dev/null 2>"$folder/errors" &
     fi
     program=$!
     set +m
@@ -368,18 +380,19 @@ compiled() { # SPLIT
 }
 
 execute() {
-    local said old_items=("${items[@]}") lines='' word rest status
+    local said old_items=("${items[@]}") old_variables=("${variables[@]}") lines='' word rest status
     printf '%s\n' "$code" >"$folder/code"
     hit='' unused=()
     trap 'hit=1; [[ ! $program ]] || kill -INT -- "-$program" 2>/dev/null' INT
     said=$(split_cell)
     while read -r word rest; do
         [[ $word != item ]] || lines+=" $rest"
+        [[ $word != var ]] || add_variables "$rest"
     done <<<"$said"
     add_items "$lines"
     if ! compiled "$said"; then
         trap '' INT
-        items=("${old_items[@]}")
+        items=("${old_items[@]}") variables=("${old_variables[@]}")
         if [[ $hit ]]; then
             send 'done' "$number" interrupted '{}'
         else
@@ -392,8 +405,11 @@ execute() {
     status=$?
     trap '' INT
     if ! finish "$status"; then
-        items=("${old_items[@]}")
-    elif grep -q '[^[:space:]]' "$folder/body-$number" 2>/dev/null; then
+        items=("${old_items[@]}") variables=("${old_variables[@]}")
+        return
+    fi
+    mv -f "$folder/notes" "$folder/vars"
+    if grep -q '[^[:space:]]' "$folder/body-$number" 2>/dev/null; then
         bodies+=("$number")
     fi
 }
@@ -412,7 +428,7 @@ check() {
 
 version=$("$compiler" $([[ $language == go ]] && echo version || echo --version) 2>/dev/null)
 [[ $version =~ [0-9]+(\.[0-9]+)+ ]] && version=${BASH_REMATCH[0]} || version=''
-send ready 0 - "{\"version\": \"$version\", \"can\": [\"check\"], \"pid\": $$}"
+send ready 0 - "{\"version\": \"$version\", \"can\": [\"check\", \"complete\", \"vars\"], \"pid\": $$}"
 
 while IFS=' ' read -r -u "$channel" word number argument length; do
     code=''
@@ -420,6 +436,8 @@ while IFS=' ' read -r -u "$channel" word number argument length; do
     case $word in
     execute) execute ;;
     check) check "$number" ;;
+    complete) answer_complete "$number" "$argument" ;;
+    vars) answer_vars "$number" ;;
     *) send answer "$number" invalid '{"message": "this kernel cannot do that"}' ;;
     esac
 done

@@ -53,6 +53,7 @@ class Channel:
         self._space, self._flags = _socket.CMSG_SPACE(8), _socket.MSG_CMSG_CLOEXEC
         self._receive, self._write, self._poll, self._getpid = self.socket.recvmsg, os.write, select.poll, os.getpid
         self._encode = json.JSONEncoder(allow_nan=False).encode
+        self._close = os.close
 
     def _wait(self, event):
         poll = self._poll()
@@ -72,6 +73,11 @@ class Channel:
                 self.given = list(memoryview(numbers).cast("i"))
             self.waiting += data
             return
+
+    def drop_given(self):
+        """What no answer has used: the other end waits until it is closed."""
+        while self.given:
+            self._close(self.given.pop())
 
     def receive(self):
         """(word, number, argument, payload) of the next frame."""
@@ -457,7 +463,10 @@ class Shell:
         return {"vars": found}
 
     def project_modules(self):
-        folder = os.getcwd() + "/"
+        try:
+            folder = os.getcwd() + "/"
+        except OSError: # a cell has removed it
+            return
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None)
             if isinstance(file, str) and file.startswith(folder) and name != "__main__":
@@ -555,6 +564,17 @@ def open_files(leave):
     return found
 
 
+def place():
+    """(directory or None, umask) of this process."""
+    try:
+        folder = os.getcwd()
+    except OSError: # it was removed
+        folder = None
+    mask = os.umask(0o77)
+    os.umask(mask)
+    return folder, mask
+
+
 def open_again(number, path, flags, offset):
     """What cannot be opened again keeps its number, so that no other file gets it."""
     kept = flags & ~(os.O_CREAT | os.O_EXCL | os.O_TRUNC | os.O_NOCTTY)
@@ -619,11 +639,11 @@ class Checkpoints:
         """Writes the memory of this process into the pipes that were given.  True in the copy."""
         channel = self.shell.channel
         pipes, channel.given = channel.given, []
-        if len(pipes) != 2:
-            raise RuntimeError("no pipes came with the question")
         try:
+            if len(pipes) != 2: # a cell may have left no room for descriptors
+                raise RuntimeError("no pipes came with the question")
             self.memory = self.memory or Memory()
-            files = open_files(self.own_descriptors() | set(pipes))
+            files, (folder, mask) = open_files(self.own_descriptors() | set(pipes)), place()
             self.forking = True
             pid = self._fork()
         except BaseException:
@@ -641,6 +661,9 @@ class Checkpoints:
             self.memory.save(*pipes)
             self.memory.settle()
             self.take_over(files)
+            os.umask(mask)
+            if folder and folder != os.getcwd():
+                os.chdir(folder)
         except BaseException: # nobody would see it
             os._exit(1)
         return True
@@ -771,6 +794,7 @@ def ask(shell, checkpoints, frame):
             status, details = answer(shell, checkpoints, *frame)
         finally:
             shell.running = False
+            shell.channel.drop_given()
     except (Exception, KeyboardInterrupt) as error:
         status, details = "invalid", {"message": "%s: %s" % (type(error).__name__, error)}
     if details.pop("woken", None): # the answer to `checkpoint` went out long ago; this is the one to `rollback`
@@ -815,6 +839,9 @@ def serve(shell):
             return 0
         if checkpoints.writing:
             checkpoints.reap()
+        if frame[0] == "become": # a kernel that has executed nothing: a copy of another session takes its place
+            os.dup2(channel.fd, 3)
+            os.execv(Memory.PATH, [Memory.PATH])
         if frame[0] != "execute":
             ask(shell, checkpoints, frame)
             continue

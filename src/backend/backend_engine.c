@@ -4,23 +4,22 @@
  * engine attaches to the guest's own words, which exist only when it fails; the program's streams
  * never pass through the engine.  The end of that stream is the end of the container.
  *
- * A container bears the name of its run's directory, which is locked while the run lives.
- * So a later run can tell which containers no run will remove any more. */
+ * A container bears the name of its run's directory, which is locked while the run lives.  A run
+ * may be killed before it can remove its container, and a cancelled one does not wait until the
+ * engine has made it: a note stays, and the next run removes the container. */
 #include "backend/backend_engine.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "backend/backend_bundle.h"
 #include "backend/backend_guest.h"
 #include "backend/backend_http.h"
+#include "backend/backend_left.h"
 #include "base/fd.h"
 #include "base/jsonw.h"
 #include "base/log.h"
@@ -33,8 +32,6 @@
 #define EMPTY_TAR 10240 /* an archive of nothing: zeros */
 #define PATH_SIZE 300
 #define CALLED "sandbox-run-" /* how containers are called, before their id */
-#define LABEL "sandbox-run.place"
-#define PLACE_SIZE 48
 #define ULIMIT_MOST 32768
 #define FRAME 8 /* of an attached stream: its number, three zeros, the length */
 
@@ -50,8 +47,9 @@ struct container {
     const struct engine_kind *kind;
     char socket[PATH_SIZE];
     struct backend_guest guest;
-    int words; /* attached; -1: not yet */
-    bool made;
+    int words;  /* attached; -1: not yet */
+    bool asked; /* the engine may have the container, or get it later */
+    bool made;  /* it has said so */
 };
 
 static const struct engine_kind docker = { "docker", "/var/run/docker.sock", NULL, true };
@@ -86,7 +84,6 @@ static int ask(const struct container *c, const struct backend_call *call, int g
 static int make_image(const struct container *c, sbr_error *err)
 {
     static const char nothing[EMPTY_TAR];
-    const struct backend_call look = { .method = "GET", .path = "/images/" IMAGE ":" TAG "/json" };
     const struct backend_call load = {
         .method = "POST",
         .path = "/images/create?fromSrc=-&repo=" IMAGE "&tag=" TAG,
@@ -94,58 +91,26 @@ static int make_image(const struct container *c, sbr_error *err)
         .body = nothing,
         .len = sizeof(nothing),
     };
-    sbr_error ignored;
 
-    if (ask(c, &look, 200, 200, &ignored) == 0)
-        return 0;
     return ask(c, &load, 200, 201, err);
 }
 
-static void remove_called(const struct container *c, const char *id)
+/* Whether the container was there; it removes itself, too, once it has ended. */
+static enum backend_left_end remove_called(void *context, const char *id)
 {
+    const struct container *c = context;
+    scoped_free struct backend_reply *reply = malloc(sizeof(*reply));
     char path[PATH_SIZE];
-    const struct backend_call call = { .method = "DELETE", .path = path };
+    const struct backend_call call = { .method = "DELETE", .path = path, .wait = c->guest.wait };
     sbr_error err;
 
     snprintf(path, sizeof(path), "/containers/" CALLED "%.32s?force=1", id);
-    if (ask(c, &call, 204, 200, &err) < 0)
-        log_debug("backend", "%s", err.message); /* it removes itself, too */
-}
-
-/* The directory in which each run has one of its own, while it lives. */
-static void place_of(const struct container *c, char place[PLACE_SIZE])
-{
-    struct stat st = { 0 };
-
-    (void)fstat(c->guest.parent.fd, &st);
-    snprintf(place, PLACE_SIZE, "%llx-%llx", (unsigned long long)st.st_dev,
-             (unsigned long long)st.st_ino);
-}
-
-/* Removes containers of runs that have no directory any more.  A run may have been killed before it
- * could remove its container, and a cancelled run does not wait until the engine has made it. */
-static void sweep(const struct container *c)
-{
-    scoped_free struct backend_reply *reply = malloc(sizeof(*reply));
-    char place[PLACE_SIZE], path[PATH_SIZE];
-    const struct backend_call call = { .method = "GET", .path = path };
-    sbr_error ignored;
-
-    place_of(c, place);
-    snprintf(path, sizeof(path),
-             "/containers/json?all=1&filters=%%7B%%22label%%22:%%5B%%22" LABEL "=%s%%22%%5D%%7D",
-             place);
-    if (!reply || ask_for(c, &call, 200, 200, reply, &ignored) < 0)
-        return;
-    for (const char *at = reply->body; (at = strstr(at, "\"/" CALLED));) {
-        char id[ENCODING_ID_SIZE];
-
-        at += strlen("\"/" CALLED);
-        snprintf(id, sizeof(id), "%s", at);
-        if (encoding_is_hex(id, ENCODING_ID_SIZE - 1) &&
-            faccessat(c->guest.parent.fd, id, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
-            remove_called(c, id);
-    }
+    if (!reply || backend_http_ask(c->socket, &call, reply, &err) < 0)
+        return LEFT_UNKNOWN;
+    if (reply->status == 204 || reply->status == 200)
+        return LEFT_REMOVED;
+    /* 409: it is being removed. */
+    return reply->status == 404 || reply->status == 409 ? LEFT_ABSENT : LEFT_UNKNOWN;
 }
 
 static void put_bind(struct jsonw *j, const char *source, const char *to, bool writable)
@@ -233,7 +198,7 @@ static char *describe(const struct container *c, const struct ids *ids,
     static const char *const args[] = { GUEST_DIR "/" GUEST_IMAGE, GUEST_DIR "/" GUEST_SOCKET };
     scoped_free char *share = text_format("%s/" BACKEND_SHARE, c->guest.dir);
     scoped_free char *profile = security_profile();
-    char user[32], place[PLACE_SIZE];
+    char user[32];
     struct jsonw j;
 
     if (!share || !profile)
@@ -246,15 +211,34 @@ static char *describe(const struct container *c, const struct ids *ids,
     jsonw_text(&j, "User", user);
     jsonw_names(&j, "Entrypoint", args, 1);
     jsonw_names(&j, "Cmd", args + 1, 1);
-    jsonw_open(&j, "Labels", '{');
-    place_of(c, place);
-    jsonw_text(&j, LABEL, place);
-    jsonw_close(&j, '}');
     jsonw_bool(&j, "AttachStdout", true);
     jsonw_bool(&j, "AttachStderr", true);
     put_host(&j, c, mounts, n, share, profile);
     jsonw_close(&j, '}');
     return jsonw_take(&j);
+}
+
+/* Every answer of the engine but 201 means that there is no container. */
+static int ask_create(struct container *c, const struct backend_call *call,
+                      struct backend_reply *reply, sbr_error *err)
+{
+    int r = ask_for(c, call, 201, 200, reply, err);
+
+    c->made = r == 0;
+    c->asked = c->made || (reply->asked && !reply->status); /* it may come without an answer */
+    return r;
+}
+
+/* The engine is asked for the image only where it says that it has none. */
+static int create_by(struct container *c, const struct backend_call *call, sbr_error *err)
+{
+    scoped_free struct backend_reply *reply = malloc(sizeof(*reply));
+
+    if (!reply)
+        return err_set_oom(err, "backend");
+    if (ask_create(c, call, reply, err) == 0 || reply->status != 404)
+        return c->made ? 0 : err->code;
+    return make_image(c, err) < 0 ? err->code : ask_create(c, call, reply, err);
 }
 
 static int create(struct container *c, const struct plan *plan, const struct ids *ids,
@@ -268,17 +252,18 @@ static int create(struct container *c, const struct plan *plan, const struct ids
 
     if (!mounts)
         return err_set_oom(err, "backend");
-    if (backend_bundle_mounts(plan, mounts, &n, err) < 0 || make_image(c, err) < 0)
+    if (backend_bundle_mounts(plan, mounts, &n, err) < 0)
         return err->code;
-    sweep(c);
+    backend_left_sweep(c->guest.parent.fd, c->socket, remove_called, c);
     body = describe(c, ids, mounts, n);
     if (!body)
         return err_set_oom(err, "backend");
     snprintf(path, sizeof(path), "/containers/create?name=" CALLED "%s", c->guest.id);
     call.body = body;
     call.len = strlen(body);
-    c->made = true; /* also when the answer is not awaited */
-    return ask(c, &call, 201, 200, err);
+    if (backend_left_note(c->guest.parent.fd, c->guest.id, c->socket, err) < 0)
+        return err->code;
+    return create_by(c, &call, err);
 }
 
 static int attach(struct container *c, sbr_error *err)
@@ -355,14 +340,22 @@ static void engine_kill(const struct sandbox *box)
         log_info("backend", "%s", err.message);
 }
 
+/* What was never made may still come, so only the answer to the first request ends the matter. */
+static void remove_container(struct container *c)
+{
+    enum backend_left_end end = c->asked ? remove_called(c, c->guest.id) : LEFT_ABSENT;
+
+    if (end == LEFT_REMOVED || (end == LEFT_ABSENT && (c->made || !c->asked)))
+        backend_left_forget(c->guest.parent.fd, c->guest.id);
+}
+
 static void engine_close(struct sandbox *box)
 {
     struct container *c = box->container;
 
     if (!c)
         return;
-    if (c->made)
-        remove_called(c, c->guest.id);
+    remove_container(c);
     backend_guest_close(&c->guest);
     scope_close_fd(&c->words);
     free(c);

@@ -93,7 +93,6 @@ static int read_head(int fd, const struct sandbox_wait *wait, struct backend_rep
         n++;
     }
     head[n] = '\0';
-    reply->body[0] = '\0';
     reply->status =
         strncmp(head, "HTTP/1.", 7) == 0 && n > 12 ? (int)strtol(head + 9, NULL, 10) : 0;
     if (reply->status < 100 && !backend_guest_is_wanted(wait))
@@ -108,6 +107,9 @@ int backend_http_stream(const char *socket_path, const struct backend_call *call
 {
     scoped_fd int fd = connect_to(socket_path, err);
 
+    reply->asked = fd >= 0;
+    reply->status = 0;
+    reply->body[0] = '\0';
     if (fd < 0 || send_call(fd, call, err) < 0 || read_head(fd, &call->wait, reply, err) < 0)
         return err->code;
     if (set_patience(fd, PATIENCE_MS) < 0)

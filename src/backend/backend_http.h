@@ -2,6 +2,7 @@
 #ifndef BACKEND_BACKEND_HTTP_H
 #define BACKEND_BACKEND_HTTP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -10,7 +11,8 @@
 #define BACKEND_REPLY_MAX 8192
 
 struct backend_reply {
-    int status;
+    bool asked;                       /* the engine was reached, so that it may do what was asked */
+    int status;                       /* 0: no answer */
     char body[BACKEND_REPLY_MAX + 1]; /* its beginning */
 };
 

@@ -50,6 +50,8 @@ void jsonw_null(struct jsonw *j, const char *key);
 void jsonw_path(struct jsonw *j, const char *key, const char *path);
 /* How long a text becomes inside the quotes. */
 size_t jsonw_escaped_len(const char *text, size_t len);
+/* True: all of it is ASCII, and no character becomes longer than two bytes inside the quotes. */
+bool jsonw_is_usual(const char *text, size_t len);
 /* An array of strings. */
 void jsonw_names(struct jsonw *j, const char *key, const char *const *names, size_t n);
 

@@ -1,5 +1,6 @@
 /* docker: Docker's own words for what is done here without a daemon. */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +20,17 @@
 #include "lib/image_pull.h"
 #include "lib/runner.h"
 
-#define STATUS_OURS 125 /* of `docker run` when no program ran */
+#define STATUS_OURS 125 /* no program ran, or the words are not known here */
+#define STATUS_DOCKER 1 /* of every other failure, as Docker has it */
+#define END_MS 10000    /* a killed run has ended by then */
+#define AGAIN_MS 10
+
+/* One word of Docker's with what follows it. */
+struct call {
+    struct options *o;
+    char **words; /* NULL-terminated */
+    int status;   /* of a failure */
+};
 
 /* Replaces this process by `sandbox-run WORD...`; returns only when that fails. */
 static int execute(struct string_list *words, sbr_error *err)
@@ -99,13 +110,19 @@ static int add_command(struct string_list *list, const struct image *image,
                        const struct docker_run *run, sbr_error *err)
 {
     int r = string_list_add(list, "--", err);
+    size_t before = list->n;
 
     if (r == 0 && run->entrypoint)
         r = run->entrypoint[0] ? string_list_add(list, run->entrypoint, err) : 0;
     else if (r == 0)
         r = add_all(list, image->command.items,
                     run->command[0] ? image->n_entrypoint : image->command.n, err);
-    return r < 0 ? r : add_all(list, run->command, SIZE_MAX, err);
+    if (r == 0)
+        r = add_all(list, run->command, SIZE_MAX, err);
+    if (r == 0 && list->n == before) /* `exec` would take the image's own */
+        r = err_set(err, SBR_E_INVALID, "docker",
+                    "no command is specified; give one behind the image");
+    return r;
 }
 
 /* The words of `sandbox-run exec`.  The variables of the user come before those of the caller, of
@@ -167,18 +184,21 @@ static int take_name(const struct docker_run *run, sbr_error *err)
     return 0;
 }
 
-static int run_run(char **words, sbr_error *err)
+static int run_run(struct call *call, sbr_error *err)
 {
     struct docker_run run;
     struct string_list all = { 0 };
     int r;
 
-    if (words[0] && !strcmp(words[0], "--help"))
+    if (call->words[0] && !strcmp(call->words[0], "--help"))
         return show_help(err);
-    r = docker_options_parse(words, &run, err);
-    if (r == 0 && run.interactive && run.tty && !isatty(STDIN_FILENO))
+    r = docker_options_parse(call->words, &run, err);
+    if (r == 0 && (!run.image || (run.interactive && run.tty && !isatty(STDIN_FILENO)))) {
+        call->status = STATUS_DOCKER;
         r = err_set(err, SBR_E_INVALID, "docker",
-                    "the input device is not a TTY; leave -t out, or -i");
+                    run.image ? "the input device is not a TTY; leave -t out, or -i"
+                              : "there is no image; say `docker run [OPTIONS] IMAGE [COMMAND...]`");
+    }
     if (r == 0 && (r = bring_image(run.image, err)) == 0 && (r = add_exec(&all, &run, err)) == 0 &&
         (!run.name || (r = take_name(&run, err)) == 0))
         r = execute(&all, err);
@@ -196,9 +216,9 @@ static void show_named(void *context, const struct docker_named *one)
     printf("%-24s  %-32s  %5s  %d\n", one->name, one->image, idle, (int)one->pid);
 }
 
-static int ps_run(char **words, sbr_error *err)
+static int ps_run(struct call *call, sbr_error *err)
 {
-    if (words[0])
+    if (call->words[0])
         return err_set(err, SBR_E_UNSUPPORTED, "docker",
                        "`docker ps` takes no options here: it lists the named runs that live");
     printf("%-24s  %-32s  %5s  %s\n", "NAME", "IMAGE", "SINCE", "PID");
@@ -226,8 +246,39 @@ static int read_signal(const char *name, int *ret, sbr_error *err)
                    "--signal takes KILL (the default), TERM or INT");
 }
 
-static int kill_run(char **words, sbr_error *err)
+#define NOT_THERE 1
+
+/* What is done with one name; `detail` is a signal, or whether it is forced.  NOT_THERE: nothing
+ * was to be done. */
+typedef int act_fn(const char *word, int detail, sbr_error *err);
+
+/* As Docker, goes on after a failure, of which the status tells, and prints what was done. */
+static int each_word(const struct call *call, char **words, act_fn *act, int detail)
 {
+    int status = 0;
+
+    for (; *words; words++) {
+        sbr_error err = { 0 };
+        int r = act(*words, detail, &err);
+
+        if (r == 0)
+            printf("%s\n", *words);
+        if (r >= 0)
+            continue;
+        (void)cli_fail(call->o, &err);
+        status = STATUS_DOCKER;
+    }
+    return status;
+}
+
+static int kill_one(const char *name, int number, sbr_error *err)
+{
+    return docker_names_signal(name, number, 0, err);
+}
+
+static int kill_run(struct call *call, sbr_error *err)
+{
+    char **words = call->words;
     int number = SIGKILL;
 
     if (words[0] && (!strcmp(words[0], "-s") || !strcmp(words[0], "--signal"))) {
@@ -237,12 +288,7 @@ static int kill_run(char **words, sbr_error *err)
     }
     if (!words[0])
         return err_set(err, SBR_E_INVALID, "docker", "say `docker kill [-s SIGNAL] NAME...`");
-    for (; *words; words++) {
-        if (docker_names_signal(*words, number, err) < 0)
-            return err->code;
-        printf("%s\n", *words);
-    }
-    return 0;
+    return each_word(call, words, kill_one, number);
 }
 
 static int print_stream(const char *id, enum kept_stream stream, int to, sbr_error *err)
@@ -260,8 +306,9 @@ static int print_stream(const char *id, enum kept_stream stream, int to, sbr_err
     return n < 0 ? err_set_errno(err, "docker", "cannot read the output of the run") : 0;
 }
 
-static int logs_run(char **words, sbr_error *err)
+static int logs_run(struct call *call, sbr_error *err)
 {
+    char **words = call->words;
     struct logs logs = { .name = words[0] };
 
     if (!words[0] || words[0][0] == '-' || words[1])
@@ -279,67 +326,142 @@ static int logs_run(char **words, sbr_error *err)
                : print_stream(logs.id, KEPT_STDERR, STDERR_FILENO, err);
 }
 
-/* Words of `sandbox-run image` that mean the same. */
-static int image_run(const char *action, char **words, size_t n, sbr_error *err)
+/* What a killed run leaves holds the output for a moment longer than its supervisor. */
+static int remove_output(const char *id, int forced, sbr_error *err)
 {
-    struct string_list all = { 0 };
-    size_t given = 0;
+    uint64_t end_us = clock_now_us() + END_MS * 1000ULL;
     int r;
 
-    while (words[given])
-        given++;
-    if (given != n || (n && words[0][0] == '-'))
-        return err_set(err, SBR_E_UNSUPPORTED, "docker",
-                       "give %s and no options; it is `sandbox-run image %s`",
-                       n ? "one image" : "no image", action);
-    r = string_list_add(&all, "image", err);
-    if (r == 0)
-        r = string_list_add(&all, action, err);
-    if (r == 0)
-        r = add_all(&all, words, n, err);
-    if (r == 0)
-        r = execute(&all, err);
-    string_list_done(&all);
+    while ((r = kept_output_remove(id, err)) == SBR_E_BUSY && forced && clock_now_us() < end_us)
+        (void)poll(NULL, 0, AGAIN_MS);
     return r;
 }
 
-static int images_run(char **words, sbr_error *err)
+/* What is left of a run is its output.  Forced, a name that is not there is no failure. */
+static int rm_one(const char *name, int forced, sbr_error *err)
 {
-    return image_run("list", words, 0, err);
+    struct logs logs = { .name = name };
+    bool known = false;
+
+    if (forced) {
+        known = docker_names_signal(name, SIGKILL, END_MS, err) == 0;
+    } else if (docker_names_signal(name, 0, 0, err) == 0) {
+        return err_set(err, SBR_E_BUSY, "docker",
+                       "the run '%.80s' still goes on; say `docker kill` first, or `docker rm -f`",
+                       name);
+    }
+    while (kept_output_list(find_logs, &logs, err) > 0) {
+        if (remove_output(logs.id, forced, err) < 0)
+            return err->code;
+        known = true;
+    }
+    if (known || forced)
+        return known ? 0 : NOT_THERE;
+    return err_set(err, SBR_E_NOT_FOUND, "docker",
+                   "no run has the name '%.80s', and no output of one is kept", name);
 }
 
-static int pull_run(char **words, sbr_error *err)
+/* Skips the one option that is known; 1: it was there.  Names are left. */
+static int skip_options(struct call *call, const char *letter, const char *option, sbr_error *err)
 {
-    return image_run("pull", words, 1, err);
+    char **words = call->words;
+    int found = 0;
+
+    for (; *words && (!strcmp(*words, letter) || !strcmp(*words, option)); words++)
+        found = 1;
+    if (!*words)
+        return err_set(err, SBR_E_INVALID, "docker", "say which: one name or more");
+    for (char **word = words; *word; word++)
+        if ((*word)[0] == '-')
+            return err_set(err, SBR_E_UNSUPPORTED, "docker", "'%.60s' is not done here; give %s",
+                           *word, option);
+    call->words = words;
+    return found;
 }
 
-static int rmi_run(char **words, sbr_error *err)
+static int rm_run(struct call *call, sbr_error *err)
 {
-    return image_run("rm", words, 1, err);
+    int forced = skip_options(call, "-f", "--force", err);
+
+    return forced < 0 ? forced : each_word(call, call->words, rm_one, forced);
+}
+
+/* `sandbox-run image ACTION [REF]`, which means the same. */
+static int image_act(const struct call *call, const char *action, char *ref, sbr_error *err)
+{
+    char *words[] = { (char *)action, ref, NULL };
+    struct options as = *call->o;
+    int status;
+
+    as.command = &cmd_image;
+    as.positional = words;
+    as.n_positional = ref ? 2 : 1;
+    as.own = calloc(1, cmd_image.own_size);
+    if (!as.own)
+        return err_set_oom(err, "docker");
+    status = cmd_image.run(&as);
+    free(as.own);
+    return status ? STATUS_DOCKER : 0;
+}
+
+static int images_run(struct call *call, sbr_error *err)
+{
+    if (call->words[0])
+        return err_set(err, SBR_E_UNSUPPORTED, "docker",
+                       "give no image and no options; it is `sandbox-run image list`");
+    return image_act(call, "list", NULL, err);
+}
+
+static int pull_run(struct call *call, sbr_error *err)
+{
+    if (!call->words[0] || call->words[0][0] == '-' || call->words[1])
+        return err_set(err, call->words[0] ? SBR_E_UNSUPPORTED : SBR_E_INVALID, "docker",
+                       "give one image and no options; it is `sandbox-run image pull`");
+    return image_act(call, "pull", call->words[0], err);
+}
+
+static int rmi_run(struct call *call, sbr_error *err)
+{
+    int forced = skip_options(call, "-f", "--force", err), status = 0;
+
+    for (char **word = call->words; forced >= 0 && *word; word++) {
+        int r = image_act(call, "rm", *word, err);
+
+        if (r < 0)
+            return r;
+        status = r ? r : status;
+    }
+    return forced < 0 ? forced : status;
 }
 
 static const struct {
     const char *name;
-    int (*run)(char **words, sbr_error *err);
+    int (*run)(struct call *call, sbr_error *err); /* positive: the status, all was said */
+    int failed;
 } actions[] = {
-    { "run", run_run },   { "ps", ps_run },         { "kill", kill_run }, { "logs", logs_run },
-    { "pull", pull_run }, { "images", images_run }, { "rmi", rmi_run },
+    { "run", run_run, STATUS_OURS },         { "ps", ps_run, STATUS_DOCKER },
+    { "kill", kill_run, STATUS_DOCKER },     { "logs", logs_run, STATUS_DOCKER },
+    { "rm", rm_run, STATUS_DOCKER },         { "pull", pull_run, STATUS_DOCKER },
+    { "images", images_run, STATUS_DOCKER }, { "rmi", rmi_run, STATUS_DOCKER },
 };
 
 static int docker_run(struct options *o)
 {
-    static const char known[] = "run, ps, kill, logs, images, pull and rmi";
+    static const char known[] = "run, ps, kill, logs, rm, images, pull and rmi";
     const char *word = o->rest && o->rest[0] ? o->rest[0] : NULL;
     sbr_error err = { 0 };
 
     for (size_t i = 0; word && i < ARRAY_LEN(actions); i++) {
-        int status;
+        struct call call = { .o = o, .words = o->rest + 1, .status = actions[i].failed };
+        int r;
 
         if (strcmp(actions[i].name, word) != 0)
             continue;
-        status = actions[i].run(o->rest + 1, &err) < 0 ? cli_fail(o, &err) : 0;
-        /* 127 would mean that the image has no such command. */
-        return status && actions[i].run == run_run ? STATUS_OURS : status;
+        r = actions[i].run(&call, &err);
+        if (r >= 0)
+            return r;
+        (void)cli_fail(o, &err); /* whose status 127 would mean that there is no such command */
+        return err.code == SBR_E_UNSUPPORTED ? STATUS_OURS : call.status;
     }
     err_set(&err, SBR_E_UNSUPPORTED, "docker", "%s%.40s%s; there are %s",
             word ? "'docker " : "say what to do", word ? word : "",
@@ -349,8 +471,8 @@ static int docker_run(struct options *o)
 
 const struct command cmd_docker = {
     .name = "docker",
-    .usage = "run [OPTIONS] IMAGE [COMMAND...] | ps | kill NAME | logs NAME | images | pull REF | "
-             "rmi REF",
+    .usage = "run [OPTIONS] IMAGE [COMMAND...] | ps | kill NAME | logs NAME | rm NAME | images | "
+             "pull REF | rmi REF",
     .help = "Docker's own words; also as a link named `docker`",
     .examples = "Examples:\n"
                 "  sandbox-run docker run --rm -it debian:12 bash\n"

@@ -5,6 +5,7 @@
 
 #include "base/jsonw.h"
 #include "base/scope.h"
+#include "base/text.h"
 #include "cli/action.h"
 #include "cli/amounts.h"
 #include "cli/present.h"
@@ -248,10 +249,19 @@ static void put_list(struct jsonw *j, const char *key, const struct string_list 
     jsonw_close(j, ']');
 }
 
+/* The words are the image's: none of them moves the cursor. */
+static void show_word(const char *title, const char *word)
+{
+    char shown[4096];
+
+    text_copy_visibly(shown, sizeof(shown), word, strlen(word));
+    printf("%-8s  %s\n", title, shown);
+}
+
 static void show_text(const char *title, const struct string_list *list)
 {
     for (size_t i = 0; i < list->n; i++)
-        printf("%-8s  %s\n", i ? "" : title, list->items[i]);
+        show_word(i ? "" : title, list->items[i]);
 }
 
 static int show_run(const struct options *o, sbr_error *err)
@@ -276,9 +286,9 @@ static int show_run(const struct options *o, sbr_error *err)
         printf("%-8s  %s\n", "id", image->id);
         show_text("command", &image->command);
         show_text("env", &image->env);
-        printf("%-8s  %s\n", "workdir", image->workdir ? image->workdir : "/work");
+        show_word("workdir", image->workdir ? image->workdir : "/work");
         if (image->user)
-            printf("%-8s  %s\n", "user", image->user);
+            show_word("user", image->user);
     }
     image_free(image);
     return 0;

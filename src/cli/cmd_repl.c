@@ -68,6 +68,19 @@ static int read_cell(struct repl *r, struct buf *cell)
     }
 }
 
+/* An error of one line does not end the prompt, as long as the session answers. */
+static bool goes_on(struct repl *r, int status)
+{
+    sbr_error ignored;
+    json_t *info;
+
+    if (status == SBR_E_INVALID || status == SBR_E_UNSUPPORTED || status == SBR_E_BUSY)
+        return true;
+    info = repl_ask(r, json_pack("{s:s}", "op", "info"), &ignored);
+    json_decref(info);
+    return info != NULL;
+}
+
 static int loop(struct repl *r, sbr_error *err)
 {
     struct buf cell;
@@ -80,8 +93,8 @@ static int loop(struct repl *r, sbr_error *err)
             break;
         status = cell.data[0] == ':' ? (buf_add(&cell, "", 1), repl_command(r, cell.data, err))
                                      : repl_execute(r, cell.data, cell.len, err);
-        if (status == SBR_E_INVALID || status == SBR_E_UNSUPPORTED || status == SBR_E_BUSY) {
-            present_error(err, r->o); /* of this cell; the session goes on */
+        if (status < 0 && goes_on(r, status)) {
+            present_error(err, r->o);
             r->status = EXIT_OURS;
             status = 0;
         }
@@ -119,6 +132,7 @@ static int open_session(struct repl *r, sbr_error *err)
         return err->code;
     made = json_loads(json, 0, NULL);
     snprintf(r->id, sizeof(r->id), "%s", json_string_value(json_object_get(made, "id")));
+    r->ours = true;
     json_decref(made);
     if (sbr_session_open(r->id, &r->session, err) < 0)
         return err->code;
@@ -142,6 +156,7 @@ static int join_session(struct repl *r, sbr_error *err)
     info = repl_ask(r, json_pack("{s:s}", "op", "info"), err);
     if (!info)
         return err->code;
+    snprintf(r->id, sizeof(r->id), "%s", json_string_value(json_object_get(info, "id")));
     snprintf(r->joined, sizeof(r->joined), "%s", json_string_value(json_object_get(info, "lang")));
     r->language = r->joined;
     json_decref(info);
@@ -168,7 +183,7 @@ static int talk(struct options *o, int (*open)(struct repl *, sbr_error *))
     }
     display_done(&r.display);
     sbr_session_free(r.session);
-    if (r.id[0])
+    if (r.ours)
         (void)!sbr_session_close(r.id, &ignored);
     json_decref(r.cells);
     return status < 0 ? cli_fail(o, &err) : r.status;

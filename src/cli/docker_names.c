@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,21 +128,31 @@ static int open_process(const struct docker_named *one)
     return pidfd >= 0 && one->start && start_of(one->pid) == one->start ? take_fd(pidfd) : -1;
 }
 
-int docker_names_signal(const char *name, int number, sbr_error *err)
+/* -1: no run that lives has the name. */
+static int open_named(const char *name, sbr_error *err)
 {
     struct docker_named one;
     struct state_dir dir;
     scoped_fd int pidfd = -1;
     int r = strchr(name, '/') ? 0 : state_open(DIRECTORY, false, &dir, err);
 
-    if (r < 0)
-        return r;
-    if (r > 0 && read_record(dir.fd, name, &one))
+    if (r <= 0)
+        return -1;
+    if (read_record(dir.fd, name, &one))
         pidfd = open_process(&one);
-    if (r > 0)
-        state_close(&dir);
+    state_close(&dir);
+    return take_fd(pidfd);
+}
+
+int docker_names_signal(const char *name, int number, unsigned int wait_ms, sbr_error *err)
+{
+    scoped_fd int pidfd = open_named(name, err);
+    struct pollfd ended = { .fd = pidfd, .events = POLLIN };
+
     if (pidfd < 0 || syscall(SYS_pidfd_send_signal, pidfd, number, NULL, 0) < 0)
         return err_set(err, SBR_E_NOT_FOUND, "docker",
                        "no run has the name '%.80s'; `docker ps` lists them", name);
+    if (wait_ms && poll(&ended, 1, (int)wait_ms) == 0)
+        return err_set(err, SBR_E_BUSY, "docker", "the run '%.80s' does not end", name);
     return 0;
 }

@@ -23,7 +23,9 @@ int docker_names_take(const char *name, const char *image, sbr_error *err) must_
 /* Each run that lives; removes the files of those that ended. */
 int docker_names_list(void (*each)(void *context, const struct docker_named *one), void *context,
                       sbr_error *err) must_check;
-/* Sends a signal to a run by its name, never to a process that has its number by now. */
-int docker_names_signal(const char *name, int number, sbr_error *err) must_check;
+/* Sends a signal (0: none) to a run by its name, never to a process that has its number by now, and
+ * waits for its end, if `wait_ms` is not 0. */
+int docker_names_signal(const char *name, int number, unsigned int wait_ms, sbr_error *err)
+    must_check;
 
 #endif

@@ -8,6 +8,8 @@
 #include "base/text.h"
 
 #define STOP_MOST_S 60
+#define LEAST_MEMORY (6u << 20)
+#define NO_SWAP "a sandbox has no swap; give it the size of --memory"
 
 /* One option of Docker's: what takes its value, or the option of ours that means the same, or why
  * there is none.  With neither it asks for what every sandbox has. */
@@ -77,14 +79,17 @@ static int take_user(struct docker_run *run, const char *value, sbr_error *err)
 
 static int take_memory(struct docker_run *run, const char *value, sbr_error *err)
 {
-    run->memory = value;
+    if (text_parse_size(value, &run->memory) != TEXT_OK)
+        return refuse("memory", value, "give a size, as in 512m", err);
+    if (run->memory < LEAST_MEMORY)
+        return refuse("memory", value, "the least is 6m, as with Docker", err);
     return add(run, "--memory", value, err);
 }
 
 static int take_memory_swap(struct docker_run *run, const char *value, sbr_error *err)
 {
-    (void)err;
-    run->memory_swap = value;
+    if (text_parse_size(value, &run->memory_swap) != TEXT_OK)
+        return refuse("memory-swap", value, NO_SWAP, err);
     return 0;
 }
 
@@ -172,6 +177,13 @@ struct mount {
     bool read_only;
 };
 
+/* False: neither true nor false.  A word alone is true. */
+static bool read_truth(const char *value, bool *ret)
+{
+    *ret = !value || !strcmp(value, "true") || !strcmp(value, "1");
+    return *ret || !strcmp(value, "false") || !strcmp(value, "0");
+}
+
 static bool read_mount_field(struct mount *mount, char *field)
 {
     char *value = strchr(field, '=');
@@ -179,8 +191,8 @@ static bool read_mount_field(struct mount *mount, char *field)
     if (value)
         *value++ = '\0';
     if (!strcmp(field, "readonly") || !strcmp(field, "ro"))
-        mount->read_only = !value || !strcmp(value, "true") || !strcmp(value, "1");
-    else if (value && !strcmp(field, "type"))
+        return read_truth(value, &mount->read_only);
+    if (value && !strcmp(field, "type"))
         mount->type = value;
     else if (value && (!strcmp(field, "source") || !strcmp(field, "src")))
         mount->source = value;
@@ -374,18 +386,16 @@ static int parse_short(struct docker_run *run, char ***argv, sbr_error *err)
 /* A sandbox has no swap, which Docker says by giving both the same size. */
 static int check(const struct docker_run *run, sbr_error *err)
 {
-    if (!run->image)
-        return err_set(err, SBR_E_INVALID, "docker",
-                       "there is no image; say `docker run [OPTIONS] IMAGE [COMMAND...]`");
-    if (run->memory_swap && (!run->memory || strcmp(run->memory, run->memory_swap) != 0))
-        return refuse("memory-swap", run->memory_swap,
-                      "a sandbox has no swap; give it the size of --memory", err);
+    if (run->memory_swap && run->memory != run->memory_swap)
+        return err_set(err, SBR_E_UNSUPPORTED, "docker", "--memory-swap: " NO_SWAP);
     return 0;
 }
 
 /* What holds for every run: Docker stops none by itself, and prints nothing of its own. */
 static int add_rest(struct docker_run *run, sbr_error *err)
 {
+    if (!run->image)
+        return 0; /* the caller says so */
     if (add(run, "--image", run->image, err) < 0 || add(run, "--timeout", "none", err) < 0 ||
         string_list_add(&run->words, "--quiet", err) < 0 ||
         string_list_add(&run->words, run->tty ? "--tty" : "--no-tty", err) < 0)

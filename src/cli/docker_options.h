@@ -3,19 +3,20 @@
 #define CLI_DOCKER_OPTIONS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "base/string_list.h"
 
 struct docker_run {
-    struct string_list words; /* options of `exec` */
-    const char *name;         /* NULL: none */
-    const char *entrypoint;   /* NULL: the image's; "": none */
-    const char *user;         /* USER[:GROUP]; NULL: the image's */
-    const char *memory, *memory_swap;
+    struct string_list words;     /* options of `exec` */
+    const char *name;             /* NULL: none */
+    const char *entrypoint;       /* NULL: the image's; "": none */
+    const char *user;             /* USER[:GROUP]; NULL: the image's */
+    uint64_t memory, memory_swap; /* 0: not given */
     bool interactive, tty;
-    const char *image;
-    char **command; /* NULL-terminated; empty: the image's */
+    const char *image; /* NULL: none was given */
+    char **command;    /* NULL-terminated; empty: the image's */
 };
 
 /* `argv` are the words behind `run`, NULL-terminated.  What is not done is refused with a sentence

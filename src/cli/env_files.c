@@ -45,7 +45,9 @@ static int load_one(sbr_request *req, const char *path, sbr_error *err)
     if (memchr(data, '\0', len))
         return err_set(err, SBR_E_INVALID, "options",
                        "'%.200s' has a zero byte; --env-file takes lines of text", path);
-    for (char *rest = data, *line; (line = strsep(&rest, "\n"));)
+    /* A mark of UTF-8, as some editors write it, is no part of the first name. */
+    for (char *rest = data + (strncmp(data, "\xef\xbb\xbf", 3) ? 0 : 3), *line;
+         (line = strsep(&rest, "\n"));)
         if (add_line(req, path, ++number, line, err) < 0)
             return err->code;
     return 0;

@@ -1,6 +1,7 @@
 #include "cli/present.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,8 @@
 #define RED "\x1b[31m"
 #define YELLOW "\x1b[33m"
 #define PLAIN "\x1b[0m"
+#define LONG_PART (32u << 10)
+#define READER_PIPE (256 * 1024)
 
 bool present_uses_color(int fd, const struct options *o)
 {
@@ -51,24 +54,32 @@ void present_json(struct jsonw *j)
     printf("%s\n", text ? text : "{\"success\":false,\"outcome\":\"internal_error\"}");
 }
 
+struct printing {
+    bool failed, is_long;
+};
+
 static void print_part(void *context, const char *text, size_t len)
 {
-    bool *failed = context;
+    struct printing *printing = context;
 
-    *failed = *failed || fwrite(text, 1, len, stdout) < len;
+    if (len >= LONG_PART && !printing->is_long) {
+        printing->is_long = true; /* the reader then waits less often; refused above a quota */
+        (void)fcntl(STDOUT_FILENO, F_SETPIPE_SZ, READER_PIPE);
+    }
+    printing->failed = printing->failed || fwrite(text, 1, len, stdout) < len;
 }
 
 /* In parts: the output may be gigabytes. */
 int present_result_json(const sbr_result *result, sbr_error *err)
 {
-    bool failed = false;
+    struct printing printing = { .failed = false };
     struct jsonw j;
 
-    jsonw_init_sink(&j, present_has_lines(), print_part, &failed);
+    jsonw_init_sink(&j, present_has_lines(), print_part, &printing);
     result_put_json(&j, result);
     if (jsonw_end_sink(&j) < 0)
         return err_set_oom(err, "result");
-    if (failed || fputc('\n', stdout) < 0 || fflush(stdout) != 0)
+    if (printing.failed || fputc('\n', stdout) < 0 || fflush(stdout) != 0)
         return err_set_errno(err, "result", "cannot write the result");
     return 0;
 }

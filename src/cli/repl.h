@@ -16,6 +16,7 @@ struct repl {
     struct options *o;
     sbr_session *session;
     char id[64];
+    bool ours; /* it was made for this prompt, and ends with it */
     const char *language;
     char joined[64];    /* the language of a session that was there before */
     const char *own;    /* the session's own language */

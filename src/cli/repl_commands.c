@@ -15,6 +15,8 @@
 #include "model/limits.h"
 #include "plan/language.h"
 
+#define ALL_CELLS SIZE_MAX /* not only those of this prompt */
+
 struct colon_command {
     const char *name, *words, *help;
     int (*run)(struct repl *r, const char *words, sbr_error *err);
@@ -45,7 +47,7 @@ static int metrics_run(struct repl *r, const char *words, sbr_error *err)
     const json_t *last = json_array_get(r->cells, json_array_size(r->cells) - 1);
     const json_t *result = json_object_get(last, "result");
     const json_t *metrics = json_object_get(result, "metrics");
-    const char *memory_is = json_string_value(json_object_get(result, "memory_is"));
+    const char *memory_is = json_string_value(json_object_get(result, "memory_is")), *lost;
     json_t *info = repl_ask(r, json_pack("{s:s}", "op", "info"), err);
     char memory[24];
 
@@ -63,8 +65,10 @@ static int metrics_run(struct repl *r, const char *words, sbr_error *err)
     }
     amount_of_bytes((uint64_t)json_integer_value(json_object_get(info, "memory_bytes")), memory,
                     sizeof(memory));
-    printf("session     %lld cells, memory %s\n",
-           (long long)json_integer_value(json_object_get(info, "cells")), memory);
+    lost = json_string_value(json_object_get(info, "reason"));
+    printf("session     %lld cells, %s%s\n",
+           (long long)json_integer_value(json_object_get(info, "cells")),
+           lost ? "lost: " : "memory ", lost ? lost : memory);
     json_decref(info);
     return 0;
 }
@@ -111,7 +115,7 @@ static int saved_text(struct repl *r, const char *path, char **ret, size_t *ret_
                                                         : NULL;
 
     if (format) {
-        *ret_cells = json_array_size(r->cells);
+        *ret_cells = r->ours ? json_array_size(r->cells) : ALL_CELLS;
         return sbr_session_export(r->id, format, ret, err);
     }
     *ret = script(r, ret_cells);
@@ -130,7 +134,10 @@ static int save_run(struct repl *r, const char *words, sbr_error *err)
         err->code = SBR_E_INVALID; /* the prompt goes on */
         return err->code;
     }
-    printf("%zu %s saved to %s\n", cells, cells == 1 ? "cell" : "cells", words);
+    if (cells == ALL_CELLS)
+        printf("all cells of the session saved to %s\n", words);
+    else
+        printf("%zu %s saved to %s\n", cells, cells == 1 ? "cell" : "cells", words);
     return 0;
 }
 
@@ -185,6 +192,11 @@ static int undo_run(struct repl *r, const char *words, sbr_error *err)
     json_t *answer;
 
     (void)words;
+    if (!n && !r->ours)
+        return err_set(err, SBR_E_INVALID, "repl",
+                       "there is no cell to take back that this prompt has run; `sandbox-run "
+                       "session rollback %s N` returns to the state before cell N",
+                       r->id);
     if (!n)
         return err_set(err, SBR_E_INVALID, "repl", "there is no cell to take back");
     answer = repl_ask(r, json_pack("{s:s, s:I}", "op", "rollback", "cell", cell), err);
@@ -211,29 +223,38 @@ static int fork_run(struct repl *r, const char *words, sbr_error *err)
     return 0;
 }
 
+struct grant {
+    const char *op, *key, *wanted, *done;
+};
+
 /* A change of a living sandbox: the session says what it cannot be given, and what to do. */
-static int change(struct repl *r, const char *op, const char *key, const char *words,
-                  sbr_error *err)
+static int grant(struct repl *r, const struct grant *what, const char *words, sbr_error *err)
 {
     json_t *answer;
 
     if (!words[0])
-        return err_set(err, SBR_E_INVALID, "repl", "name one: `:%s NAME`", op);
-    answer = repl_ask(r, json_pack("{s:s, s:s}", "op", op, key, words), err);
+        return err_set(err, SBR_E_INVALID, "repl", "name one: `:%s %s`", what->op, what->wanted);
+    answer = repl_ask(r, json_pack("{s:s, s:s}", "op", what->op, what->key, words), err);
     if (!answer)
         return err->code;
+    display_text(&r->display, STDOUT_FILENO, words, strlen(words));
+    printf(" %s from now on\n", what->done);
     json_decref(answer);
     return 0;
 }
 
 static int dep_run(struct repl *r, const char *words, sbr_error *err)
 {
-    return change(r, "dep", "name", words, err);
+    static const struct grant dep = { "dep", "name", "NAME", "is there" };
+
+    return grant(r, &dep, words, err);
 }
 
 static int allow_run(struct repl *r, const char *words, sbr_error *err)
 {
-    return change(r, "allow", "host", words, err);
+    static const struct grant allow = { "allow", "host", "HOST", "can be reached" };
+
+    return grant(r, &allow, words, err);
 }
 
 /* Cells are for another language from here on, in a kernel beside the session's own. */
@@ -284,15 +305,34 @@ static int help_run(struct repl *r, const char *words, sbr_error *err)
     return 0;
 }
 
+static const struct colon_command *find_command(const char *name, size_t len)
+{
+    for (const struct colon_command *c = colon_commands; c->name; c++)
+        if (strlen(c->name) == len && !strncmp(c->name, name, len))
+            return c;
+    return NULL;
+}
+
 int repl_command(struct repl *r, const char *line, sbr_error *err)
 {
-    size_t len = strcspn(line + 1, " \t");
-    const char *words = line + 1 + len;
+    size_t len = strcspn(line + 1, " \t"), end = strlen(line);
+    const char *behind = line + 1 + len;
+    const struct colon_command *c = find_command(line + 1, len);
+    scoped_free char *words = NULL;
 
-    words += strspn(words, " \t");
-    for (const struct colon_command *c = colon_commands; c->name; c++)
-        if (strlen(c->name) == len && !strncmp(c->name, line + 1, len))
-            return c->run(r, words, err);
-    return err_set(err, SBR_E_INVALID, "repl", "there is no '%.40s'; :help lists what there is",
-                   line);
+    while (end > 1 && strchr(" \t", line[end - 1]))
+        end--;
+    behind += strspn(behind, " \t");
+    words = strndup(behind, behind < line + end ? (size_t)(line + end - behind) : 0);
+    if (!words)
+        return err_set_oom(err, "repl");
+    if (!c)
+        return err_set(err, SBR_E_INVALID, "repl",
+                       "there is no '%.40s'; :help lists what there is, and a blank before the "
+                       "colon makes the line a cell",
+                       line);
+    if (words[0] && !c->words[0])
+        return err_set(err, SBR_E_INVALID, "repl", "`:%s` takes no '%.40s'; give it alone", c->name,
+                       words);
+    return c->run(r, words, err);
 }

@@ -228,6 +228,16 @@ int mount_make_point(const struct plan_op *op, bool directory)
     return directory ? mount_make_directories(op->to, 0755) : mount_make_file(op->to, 0444, "", 0);
 }
 
+int mount_enter_workdir(const struct plan *plan)
+{
+    int r = chdir(plan->workdir);
+
+    for (size_t i = 0; r < 0 && errno == ENOENT && i < plan->n_ops; i++)
+        if (plan->ops[i].kind == OP_PROGRAM && plan->ops[i].flags & OP_DIRECTORY)
+            return mount_make_point(&plan->ops[i], true) < 0 ? -1 : chdir(plan->workdir);
+    return r;
+}
+
 int mount_take_passed(struct inside *in)
 {
     if (in->next_tree == in->n_trees) {

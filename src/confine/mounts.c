@@ -482,12 +482,12 @@ static int program_apply(struct inside *in, sbr_error *err)
     char cwd[1100];
 
     for (size_t i = 0; i < in->plan->n_ops; i++)
-        if (in->plan->ops[i].kind == OP_PROGRAM &&
+        if (in->plan->ops[i].kind == OP_PROGRAM && !(in->plan->ops[i].flags & OP_DIRECTORY) &&
             put_program_file(in, &in->plan->ops[i], over_tree, err) < 0)
             return err->code;
     close_apart(in);
     umask(022);
-    if (chdir(in->plan->workdir) < 0)
+    if (mount_enter_workdir(in->plan) < 0)
         return err_set_errno(err, "program", "cannot enter the work directory '%s'",
                              in->plan->workdir);
     /* The kernel names a directory outside the root "(unreachable)...". */

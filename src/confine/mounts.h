@@ -43,6 +43,8 @@ int mount_make_file(const char *path, uint32_t mode, const void *data, size_t le
  * path with a link in it (ENOTDIR or ELOOP), because the tree is untrusted; 0 or -1. */
 int mount_replace_file(const char *path, uint32_t mode, const void *data, size_t len);
 
+/* Enters the work directory; one that an image lacks is made first, through no link. */
+int mount_enter_workdir(const struct plan *plan);
 /* Makes the mount point of an operation, a directory or an empty file; with OP_OVER, by the same
  * rules.  0 or -1. */
 int mount_make_point(const struct plan_op *op, bool directory);

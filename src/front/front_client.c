@@ -11,30 +11,34 @@
 #define REST_MAX ((size_t)FRONT_FRAME_MAX)
 
 /* The gateway takes a client that closes only its sending side for gone, because a dead one looks
- * the same.  A reply that is there already is still sent. */
+ * the same.  A reply that is there already is still sent.  While libmicrohttpd looks at the
+ * connection, it sees the end itself. */
 static void client_gone(void *context, uint32_t events)
 {
     struct front_client *c = context;
 
-    if (events & (EPOLLHUP | EPOLLERR)) {
+    if (!c->paused)
+        return;
+    if (events & (EPOLLHUP | EPOLLERR))
         front_client_give_up(c);
-    } else if (events & EPOLLRDHUP) {
-        loop_remove(&c->front->loop, &c->gone);
+    else if (events & EPOLLRDHUP)
         (void)shutdown(c->channel.fd, SHUT_WR);
-    }
 }
 
 static void channel_event(void *context, uint32_t events)
 {
     struct front_client *c = context;
 
-    (void)events;
-    if (c->stage != STAGE_SOCKET && !c->paused) { /* only the end of the channel is reported now */
+    if (c->stage == STAGE_SOCKET || c->paused) {
+        c->woken(c);
+    } else if (events & (EPOLLHUP | EPOLLERR)) {
         loop_remove(&c->front->loop, &c->watch);
         if (c->stage == STAGE_IDLE)
             front_client_give_up(c);
-    } else {
-        c->woken(c);
+    } else if (c->stage == STAGE_BODY && c->answered && events & EPOLLIN) {
+        c->answered(c);
+    } else { /* what is there waits until the client takes more */
+        (void)loop_change(&c->front->loop, &c->watch, c->stage == STAGE_BODY ? EPOLLIN : 0);
     }
 }
 
@@ -89,14 +93,25 @@ void front_client_free(struct front_client *c)
     free(c);
 }
 
+/* Stays on from the first request to the last: each call reports anew what is there already. */
+static void watch_client(struct front_client *c, uint32_t events)
+{
+    if (c->gone.on) {
+        (void)loop_change(&c->front->loop, &c->gone, events);
+        return;
+    }
+    c->gone = loop_watch_of(c->fd, client_gone, c);
+    (void)loop_add(&c->front->loop, &c->gone, events);
+}
+
 void front_client_pause(struct front_client *c, uint32_t events,
                         void (*woken)(struct front_client *c))
 {
     c->woken = woken;
     c->paused = true;
-    (void)loop_change(&c->front->loop, &c->watch, events);
-    c->gone = loop_watch_of(c->fd, client_gone, c);
-    (void)loop_add(&c->front->loop, &c->gone, c->stage >= STAGE_WAITING ? EPOLLRDHUP : 0);
+    if (c->watch.events != events)
+        (void)loop_change(&c->front->loop, &c->watch, events);
+    watch_client(c, EPOLLET | (c->stage >= STAGE_WAITING ? EPOLLRDHUP : 0));
     MHD_suspend_connection(c->connection);
 }
 
@@ -105,9 +120,6 @@ void front_client_go_on(struct front_client *c)
     if (!c->paused)
         return;
     c->paused = false;
-    if (c->watch.on)
-        (void)loop_change(&c->front->loop, &c->watch, 0);
-    loop_remove(&c->front->loop, &c->gone);
     MHD_resume_connection(c->connection);
 }
 
@@ -126,7 +138,13 @@ static bool has_ended(const struct front_client *c)
 {
     char byte;
 
-    return !c->paused && recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+    return !c->paused && c->stage != STAGE_SOCKET &&
+           recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+static bool may_be_overdue(const struct front_client *c)
+{
+    return c->stage <= STAGE_BODY || c->stage == STAGE_SOCKET || c->stage == STAGE_DRAIN;
 }
 
 /* Bytes that come one by one keep no connection open for ever. */
@@ -135,7 +153,7 @@ void front_client_tick(struct front *front, uint64_t now_us)
     list_each(at, &front->clients) {
         struct front_client *c = link_owner(at, struct front_client, link);
 
-        if (c->stage <= STAGE_BODY && (now_us > c->overdue_us || has_ended(c)))
+        if (may_be_overdue(c) && (now_us > c->overdue_us || has_ended(c)))
             front_client_give_up(c);
     }
 }

@@ -34,6 +34,7 @@ enum front_stage {
     STAGE_WAITING, /* for the reply                                                       */
     STAGE_REPLY,   /* the reply was given to libmicrohttpd                                */
     STAGE_SOCKET,  /* a WebSocket                                                         */
+    STAGE_DRAIN,   /* the reply is sent: what else comes of the body is dropped             */
     STAGE_OVER     /* nothing more is read from the channel: the connection is to be closed */
 };
 
@@ -45,10 +46,11 @@ struct front_client {
     int fd; /* of the connection; libmicrohttpd's */
     struct frames channel;
     struct loop_watch watch; /* of the channel */
-    struct loop_watch gone;  /* of `fd`, while libmicrohttpd does not look at it */
+    struct loop_watch gone;  /* of `fd`, for while libmicrohttpd does not look at it */
     enum front_stage stage;
     bool paused;         /* libmicrohttpd does not look at the connection */
     bool gathers;        /* a small body goes into `request` */
+    bool unread;         /* nothing of a body that is dropped has come yet */
     struct buf request;  /* a frame in the making */
     uint32_t fields_len; /* of `request` */
     struct MHD_Response *response;
@@ -57,7 +59,8 @@ struct front_client {
     size_t taken;        /* of `rest` */
     uint64_t to_come;    /* bytes of the reply; FRONT_LENGTH_UNKNOWN: up to FRONT_DONE */
     uint64_t overdue_us; /* when it is closed, unless a reply is on its way */
-    void (*woken)(struct front_client *c); /* what it waits for may be in the channel */
+    void (*woken)(struct front_client *c);    /* what it waits for may be in the channel */
+    void (*answered)(struct front_client *c); /* a reply is there before the body is whole */
     struct front_socket *socket;
     void (*release)(struct front_client *c); /* frees `socket`; NULL: there is none */
 };
@@ -87,6 +90,17 @@ struct front_client *front_request_client(struct MHD_Connection *connection);
 
 /* front_reply.c: takes a frame for a client that waits for one. */
 void front_reply_take(struct front_client *c);
+
+/* front_early.c: the reply to a request whose body has not come whole.  libmicrohttpd would close
+ * the connection with bytes that nothing has read, and the kernel would send a reset, which makes
+ * clients lose the reply: it is sent here, and the rest of the body is read and dropped for a
+ * while. */
+bool front_early_applies(const struct front_client *c);
+/* False: the connection is to end. */
+bool front_early_send(struct front_client *c, const struct front_head *head, const char *data,
+                      size_t len);
+/* For libmicrohttpd, which brings what came of the body. */
+enum MHD_Result front_early_drop(struct front_client *c, size_t *len);
 
 /* front_socket.c */
 struct MHD_Response *front_socket_response(struct front_client *c);

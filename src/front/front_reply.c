@@ -94,9 +94,13 @@ static bool take(struct front_client *c)
 
     if (n <= 0)
         return n == 0;
-    if (head.type == FRONT_REPLY &&
-        !take_reply(c, &head, frame + sizeof(head), (size_t)n - sizeof(head)))
-        return false;
+    if (head.type == FRONT_REPLY) {
+        bool (*taker)(struct front_client * c, const struct front_head *head, const char *data,
+                      size_t len) = front_early_applies(c) ? front_early_send : take_reply;
+
+        if (!taker(c, &head, frame + sizeof(head), (size_t)n - sizeof(head)))
+            return false;
+    }
     if (head.type != FRONT_REPLY && (head.type != FRONT_ADMIT || c->stage != STAGE_ASKED))
         return false;
     front_client_go_on(c);

@@ -91,6 +91,7 @@ static enum MHD_Result begin(struct front_client *c, const char *path, const cha
     if (!send_request(c))
         return MHD_NO;
     c->stage = STAGE_ASKED;
+    c->answered = front_reply_take;
     front_client_pause(c, EPOLLIN, front_reply_take);
     return MHD_YES;
 }
@@ -158,6 +159,8 @@ enum MHD_Result front_request_handle(void *context, struct MHD_Connection *conne
         return MHD_NO;
     c->connection = connection;
     *state = c;
+    if (c->stage == STAGE_DRAIN)
+        return front_early_drop(c, len);
 #ifdef SBR_TEST_HOOKS
     if (c->stage == STAGE_IDLE && (c->response = front_attack_try(c))) {
         c->status = MHD_HTTP_OK;

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <wslay/wslay.h>
 
+#include "base/clock.h"
 #include "base/encoding.h"
 #include "base/err.h"
 #include "base/scope.h"
@@ -16,14 +17,18 @@
 #define ACCEPT_GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11" /* RFC 6455 */
 #define SHA1_SIZE 20
 #define OUTGOING_MAX ((size_t)64 << 20)
+#define UNSENT_FRAMES 64   /* answers to pings that the client does not take: then it is not read */
+#define FRAGMENTS_MAX 1024 /* of one message: each takes a hundred times the memory of its byte */
+#define GOODBYE_US (5 * 1000000ULL) /* how long a client may take to answer the closing frame */
 
 struct front_socket {
     struct loop_watch watch; /* of the client */
     struct MHD_UpgradeResponseHandle *handle;
     wslay_event_context_ptr frames;
-    struct buf early;    /* bytes that came with the request */
-    struct buf outgoing; /* a message of the gateway that is not whole yet */
-    bool ends;           /* the gateway has said that it closes */
+    struct buf early;       /* bytes that came with the request */
+    struct buf outgoing;    /* a message of the gateway that is not whole yet */
+    bool ends;              /* the gateway has said that it closes */
+    unsigned int fragments; /* of the message that comes */
 };
 
 static ssize_t send_bytes(wslay_event_context_ptr frames, const uint8_t *data, size_t len,
@@ -40,7 +45,12 @@ static ssize_t send_bytes(wslay_event_context_ptr frames, const uint8_t *data, s
     return n;
 }
 
-/* Nothing is read while messages wait for the gateway. */
+static bool is_flooded(const struct front_socket *s)
+{
+    return wslay_event_get_queued_msg_count(s->frames) >= UNSENT_FRAMES;
+}
+
+/* Nothing is read while messages wait for the gateway, or answers for the client. */
 static ssize_t receive_bytes(wslay_event_context_ptr frames, uint8_t *data, size_t len, int flags,
                              void *context)
 {
@@ -49,7 +59,7 @@ static ssize_t receive_bytes(wslay_event_context_ptr frames, uint8_t *data, size
     ssize_t n;
 
     (void)flags;
-    if (frames_is_waiting(&c->channel)) {
+    if (frames_is_waiting(&c->channel) || is_flooded(s)) {
         wslay_event_set_error(frames, WSLAY_ERR_WOULDBLOCK);
         return -1;
     }
@@ -66,6 +76,22 @@ static ssize_t receive_bytes(wslay_event_context_ptr frames, uint8_t *data, size
                                       ? WSLAY_ERR_WOULDBLOCK
                                       : WSLAY_ERR_CALLBACK_FAILURE);
     return -1;
+}
+
+/* The library bounds the bytes of a message, and not its pieces. */
+static void frame_began(wslay_event_context_ptr frames,
+                        const struct wslay_event_on_frame_recv_start_arg *frame, void *context)
+{
+    struct front_socket *s = ((struct front_client *)context)->socket;
+
+    if (frame->opcode != WSLAY_CONTINUATION_FRAME) {
+        s->fragments = wslay_is_ctrl_frame(frame->opcode) ? s->fragments : 0;
+        return;
+    }
+    if (++s->fragments <= FRAGMENTS_MAX)
+        return;
+    (void)wslay_event_queue_close(frames, WSLAY_CODE_MESSAGE_TOO_BIG, NULL, 0);
+    wslay_event_shutdown_read(frames);
 }
 
 static void message_came(wslay_event_context_ptr frames,
@@ -107,6 +133,7 @@ static bool pass_on(struct front_client *c)
             return n == 0;
         if (head.type == FRONT_CLOSE) {
             s->ends = true;
+            c->overdue_us = clock_now_us() + GOODBYE_US;
             (void)wslay_event_queue_close(s->frames, head.status, (const uint8_t *)data, len);
         } else if (head.type != FRONT_MESSAGE || buf_add(&s->outgoing, data, len) < 0) {
             return false;
@@ -144,7 +171,7 @@ static bool turn(struct front_client *c, bool readable)
     (void)loop_change(&c->front->loop, &c->watch,
                       (stuck ? EPOLLOUT : 0) | (s->ends || wants_write ? 0 : EPOLLIN));
     return loop_change(&c->front->loop, &s->watch,
-                       (wants_read && !stuck ? EPOLLIN | EPOLLRDHUP : 0) |
+                       (wants_read && !stuck && !is_flooded(s) ? EPOLLIN | EPOLLRDHUP : 0) |
                            (wants_write ? EPOLLOUT : 0)) == 0;
 }
 
@@ -202,6 +229,8 @@ static void upgraded(void *context, struct MHD_Connection *connection, void *sta
 {
     static const struct wslay_event_callbacks callbacks = { .recv_callback = receive_bytes,
                                                             .send_callback = send_bytes,
+                                                            .on_frame_recv_start_callback =
+                                                                frame_began,
                                                             .on_msg_recv_callback = message_came };
     struct front_client *c = context;
     struct front_socket *s = calloc(1, sizeof(*s));
@@ -214,8 +243,10 @@ static void upgraded(void *context, struct MHD_Connection *connection, void *sta
     }
     c->socket = s;
     c->stage = STAGE_SOCKET;
+    c->overdue_us = UINT64_MAX;
     c->woken = woken;
     c->release = free_socket;
+    loop_remove(&c->front->loop, &c->gone); /* the same socket, where there is no TLS */
     s->handle = handle;
     s->watch = loop_watch_of(fd, socket_event, c);
     (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);

@@ -10,7 +10,9 @@
 #include "http/execution.h"
 #include "http/server.h"
 #include "job/engine_socket.h"
+#include "lib/runner.h"
 #include "session/session_memory.h"
+#include "work/work_limits.h"
 
 #define KEPT_BYTES ((uint64_t)1 << 30) /* of the output of a run with `keep_output` */
 #define LOOK_US 1000000
@@ -30,13 +32,9 @@ int admission_open(const struct config *config, uint64_t *ret_memory, sbr_error 
 }
 
 /* What runs that have not ended may use. */
-struct reserved {
-    uint64_t memory, disk;
-};
-
-static struct reserved reserved(struct server *server)
+static struct admission_need reserved(struct server *server)
 {
-    struct reserved sum = { server->sessions.making, 0 };
+    struct admission_need sum = { server->sessions.making, 0 };
     uint64_t now_us = clock_now_us();
 
     if (now_us > server->sessions.looked_us + LOOK_US) { /* they end by themselves, too */
@@ -47,16 +45,36 @@ static struct reserved reserved(struct server *server)
     list_each(at, &server->live) {
         const struct execution *e = link_owner(at, struct execution, live);
 
-        sum.memory += e->memory_bytes;
-        sum.disk += e->disk_bytes;
+        sum.memory += e->need.memory;
+        sum.disk += e->need.disk;
     }
     return sum;
 }
 
-uint64_t admission_disk_of(const sbr_request *req)
+/* Files of runs are memory, but workspaces, kept changes and kept output are not.  `keeps`: how
+ * many runs keep their changes, which a workspace does by itself. */
+static uint64_t disk_of(const sbr_request *req, uint64_t limit, unsigned int keeps)
 {
-    return (req->workspace ? req->limits.value[SBR_DISK_BYTES] : 0) +
-           (req->keep_output ? KEPT_BYTES : 0);
+    return limit * (req->workspace ? 1 : keeps) + (req->keep_output ? KEPT_BYTES : 0);
+}
+
+struct admission_need admission_need_of(const sbr_request *req)
+{
+    return (struct admission_need){ runner_memory_of(req),
+                                    disk_of(req, req->limits.value[SBR_DISK_BYTES], req->keep) };
+}
+
+struct admission_need admission_need_of_work(const sbr_request *req, unsigned int keeps)
+{
+    struct limits limits = req->limits;
+    uint64_t stages = runner_memory_of_any(req), own;
+    sbr_error ignored; /* presets are within their bounds */
+
+    (void)!work_limits_set(&limits, &ignored);
+    own = limits.value[SBR_MEMORY_BYTES];
+    return (struct admission_need){ own > stages ? own : stages,
+                                    disk_of(req, limits.value[SBR_DISK_BYTES],
+                                            keeps ? keeps : req->keep) };
 }
 
 static bool has_engine(void)
@@ -81,11 +99,10 @@ static int check_memory(struct server *server, uint64_t wanted, sbr_error *err)
                    "lower the memory limit, or let the operator start an engine");
 }
 
-/* Files of runs are memory, but workspaces and kept output are not.  What runs have written already
- * is counted twice: as used, and as theirs to use. */
-static int check_disk(struct server *server, const sbr_request *req, sbr_error *err)
+/* What runs have written already is counted twice: as used, and as theirs to use. */
+static int check_disk(struct server *server, uint64_t wanted, sbr_error *err)
 {
-    uint64_t wanted = admission_disk_of(req), taken = reserved(server).disk;
+    uint64_t taken = reserved(server).disk;
     struct state_dir dir = { .fd = -1 };
     struct statvfs room;
     int r = 0;
@@ -102,11 +119,11 @@ static int check_disk(struct server *server, const sbr_request *req, sbr_error *
     return r;
 }
 
-int admission_check(struct server *server, const sbr_request *req, sbr_error *err)
+int admission_check(struct server *server, const struct admission_need *need, sbr_error *err)
 {
-    if (check_memory(server, req->limits.value[SBR_MEMORY_BYTES], err) < 0)
+    if (check_memory(server, need->memory, err) < 0)
         return err->code;
-    return check_disk(server, req, err);
+    return check_disk(server, need->disk, err);
 }
 
 int admission_begin_session(struct server *server, uint64_t memory, sbr_error *err)

@@ -88,6 +88,17 @@ static bool has_language(struct exchange *x, const json_t *body)
     return false;
 }
 
+/* A cell is a run among those of its tenant. */
+static bool has_room(struct exchange *x)
+{
+    struct problem full;
+
+    if (execution_has_room(x->server, &x->tenant, &full))
+        return true;
+    problem_reply(x, &full);
+    return false;
+}
+
 static struct cell *open_cell(struct exchange *x, json_t *body)
 {
     struct cell *cell = calloc(1, sizeof(*cell));
@@ -143,8 +154,9 @@ void cells_create(struct exchange *x)
         problem_reply(x, &(struct problem){ .status = HTTP_UNPROCESSABLE_CONTENT,
                                             .detail = "a cell needs `code`, a string",
                                             .field = "code" });
-    cell = json_is_string(code) && has_width(x, body) && has_language(x, body) ? open_cell(x, body)
-                                                                               : NULL;
+    cell = json_is_string(code) && has_width(x, body) && has_language(x, body) && has_room(x)
+               ? open_cell(x, body)
+               : NULL;
     if (cell) {
         o.extra = cell;
         o.word_len = json_string_length(code);
@@ -152,7 +164,8 @@ void cells_create(struct exchange *x)
         if (o.words[WORD_CODE])
             memcpy(o.words[WORD_CODE], json_string_value(code), o.word_len + 1);
         o.words[WORD_LANGUAGE] = language ? strdup(language) : NULL;
-        if (strcmp(exchange_accepts(x), JSON_TYPE) != 0)
+        o.counts = strcmp(exchange_accepts(x), JSON_TYPE) == 0; /* or its execution does */
+        if (!o.counts)
             stream(x, cell, &o);
         else
             offload_start(x, &o);

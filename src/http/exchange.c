@@ -38,7 +38,7 @@ struct exchange *exchange_new(struct visitor *visitor, const char *fields, size_
     x->began_us = clock_now_us();
     link_init(&x->link);
     link_init(&x->ready);
-    buf_init(&x->body, visitor->server->options.max_body + 1);
+    buf_init(&x->body, visitor->server->options.max_body);
     x->fields = malloc(len + 1);
     x->fields_len = len;
     if (x->fields)

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/scope.h"
-#include "http/admission.h"
 #include "http/agents.h"
 #include "http/offload.h"
 #include "http/ownership.h"
@@ -64,6 +63,8 @@ static void event_came(void *context, const sbr_event *event)
 
     e->queue_before = event->type == SBR_EVENT_QUEUE ? event->queue_before : 0;
     e->began |= event->type == SBR_EVENT_STAGE;
+    if (event->type == SBR_EVENT_STAGE)
+        e->need.memory = runner_memory_left(e->job);
     if (event->type == SBR_EVENT_STDIN)
         websocket_wake(e);
     if (event->type == SBR_EVENT_STDIN && e->room)
@@ -237,8 +238,8 @@ static struct execution *make(struct server *server, const struct tenant *tenant
     e->takes_stdin = e->keeps_events && req && !req->stdin_data;
     e->started_us = e->lines.started_us = clock_now_us();
     e->created_us = clock_read_us(CLOCK_REALTIME);
-    e->memory_bytes = req ? req->limits.value[SBR_MEMORY_BYTES] : 0;
-    e->disk_bytes = req ? admission_disk_of(req) : 0;
+    if (req)
+        e->need = admission_need_of(req);
     snprintf(e->tenant, sizeof(e->tenant), "%s", tenant->name);
     snprintf(e->language, sizeof(e->language), "%s", req && req->language ? req->language : "");
     link_init(&e->streams);
@@ -259,8 +260,8 @@ int execution_start(struct server *server, const struct tenant *tenant, sbr_requ
         sbr_request_free(req);
         return err_set_oom(err, "http");
     }
-    if (admission_check(server, req, err) < 0 || sbr_job_start(server->rt, req, &e->job, err) < 0 ||
-        connect_job(e, err) < 0) {
+    if (admission_check(server, &e->need, err) < 0 ||
+        sbr_job_start(server->rt, req, &e->job, err) < 0 || connect_job(e, err) < 0) {
         execution_free(e);
         return err->code;
     }
@@ -427,7 +428,7 @@ char *execution_describe(const struct execution *e)
 
 unsigned int execution_count(const struct server *server, const char *tenant)
 {
-    unsigned int n = agents_count(server, tenant);
+    unsigned int n = agents_count(server, tenant) + offload_count(tenant);
 
     list_each(at, (struct link *)&server->live) {
         const struct execution *e = link_owner(at, struct execution, live);

@@ -5,6 +5,7 @@
 #define HTTP_EXECUTION_H
 
 #include "base/encoding.h"
+#include "http/admission.h"
 #include "http/event_log.h"
 #include "http/problem.h"
 #include "http/spans.h"
@@ -58,8 +59,8 @@ struct execution {
     unsigned int queue_before;
     uint64_t created_us; /* since 1970 */
     uint64_t started_us, ended_us;
-    uint64_t alone_us;                 /* since when a streamed run has no reader; 0: it has one */
-    uint64_t memory_bytes, disk_bytes; /* its limit */
+    uint64_t alone_us;          /* since when a streamed run has no reader; 0: it has one */
+    struct admission_need need; /* what is reserved for it */
     struct span_parent trace;
     size_t counted_bytes;
     char key[64]; /* Idempotency-Key; empty: none */
@@ -96,7 +97,7 @@ bool execution_has_room(struct server *server, const struct tenant *tenant,
 void execution_reply(const struct execution *e, struct exchange *x);
 /* What is known now: {"id", "status", ...}; the caller frees it. */
 char *execution_describe(const struct execution *e);
-/* Runs of the tenant, or of all (NULL), that have not ended, and calls of its agents. */
+/* Runs of the tenant, or of all (NULL), that have not ended, cells, and calls of its agents. */
 unsigned int execution_count(const struct server *server, const char *tenant);
 /* Frees what ended runs used; after their replies were sent. */
 void execution_tidy(struct server *server);

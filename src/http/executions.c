@@ -214,7 +214,8 @@ void executions_events(struct exchange *x)
                                             .detail = "Last-Event-ID is no number of an event" });
         return;
     }
-    reader_open(e, x, strcmp(type, JSON_TYPE) != 0 ? type : SSE_TYPE, last ? number + 1 : 0);
+    number += last && number < UINT64_MAX; /* the event behind it */
+    reader_open(e, x, strcmp(type, JSON_TYPE) != 0 ? type : SSE_TYPE, number);
 }
 
 void executions_socket(struct exchange *x)

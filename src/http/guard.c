@@ -27,7 +27,7 @@ static bool refuse(struct exchange *x, unsigned int status, const char *detail, 
 /* A header that two parsers may read differently. */
 struct framing {
     unsigned int lengths, encodings, hosts, tokens;
-    bool bad_length, bad_encoding, bad_name;
+    bool bad_length, bad_encoding, bad_name, bad_value;
 };
 
 static void look_at_header(void *context, const char *name, const char *value)
@@ -36,6 +36,8 @@ static void look_at_header(void *context, const char *name, const char *value)
 
     for (const char *c = name; *c; c++)
         framing->bad_name |= !isalnum((unsigned char)*c) && !strchr("!#$%&'*+-.^_`|~", *c);
+    for (const char *c = value; c && *c; c++) /* a carriage return may be the end of a line */
+        framing->bad_value |= iscntrl((unsigned char)*c) && *c != '\t';
     if (!strcasecmp(name, HTTP_HEADER_CONTENT_LENGTH)) {
         framing->lengths++;
         framing->bad_length |= !value || !*value || value[strspn(value, "0123456789")];
@@ -56,8 +58,8 @@ static bool check_framing(struct exchange *x)
 
     exchange_each_header(x, look_at_header, &framing);
     bad = framing.lengths > 1 || framing.encodings > 1 || (framing.lengths && framing.encodings) ||
-          framing.bad_length || framing.bad_encoding || framing.bad_name || framing.hosts > 1 ||
-          framing.tokens > 1 || x->path[0] != '/';
+          framing.bad_length || framing.bad_encoding || framing.bad_name || framing.bad_value ||
+          framing.hosts > 1 || framing.tokens > 1 || x->path[0] != '/';
     if (!bad)
         return true;
     refuse(x, HTTP_BAD_REQUEST, "the request line or the headers can be read in more than one way",
@@ -74,14 +76,16 @@ static bool is_listed(const char *const *list, const char *value)
     return false;
 }
 
-/* The name without its port. */
+/* The name without its port; empty: what is behind the name is no port. */
 static void host_name(const char *host, char *name, size_t size)
 {
-    const char *end = host[0] == '[' ? strchr(host, ']') : strchr(host, ':');
+    const char *bracket = host[0] == '[' ? strchr(host, ']') : NULL;
+    size_t len = bracket ? (size_t)(bracket + 1 - host) : strcspn(host, ":");
+    const char *port = host + len;
 
-    if (end && *end == ']')
-        end++;
-    snprintf(name, size, "%.*s", end ? (int)(end - host) : (int)strlen(host), host);
+    if (*port && (*port != ':' || port[1 + strspn(port + 1, "0123456789")]))
+        len = 0;
+    snprintf(name, size, "%.*s", (int)len, host);
 }
 
 /* A page of a browser can reach loopback, by a name of its own that resolves to it. */

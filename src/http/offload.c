@@ -170,6 +170,18 @@ static bool has_room(const struct tenant *tenant)
     return tenant->local || own < OFFLOAD_TENANT_MAX;
 }
 
+unsigned int offload_count(const char *tenant)
+{
+    unsigned int n = 0;
+
+    list_each(at, &at_work) {
+        const struct offload *o = link_owner(at, struct offload, link);
+
+        n += o->counts && (!tenant || !strcmp(o->tenant.name, tenant));
+    }
+    return n;
+}
+
 static struct offload *begin(struct exchange *x, const struct offload *given)
 {
     struct offload *o = malloc(sizeof(*o));

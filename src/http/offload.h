@@ -27,6 +27,7 @@ struct offload {
     sbr_request *req;   /* freed at the end */
     struct exchange *x; /* NULL: the client is gone */
     bool exact;         /* `len` holds also when it is 0 */
+    bool counts;        /* among the runs of its tenant */
     char *location;     /* header of the reply; NULL: none; freed at the end */
     int r;
     sbr_error err;
@@ -45,6 +46,8 @@ int offload_start_alone(struct exchange *x, const struct offload *o);
 int offload_start_own(struct server *server, const struct offload *o);
 /* In the thread: `line` of the offload gets a copy, on the loop. */
 void offload_post(struct offload *o, const char *line, size_t len);
+/* Those of the tenant, or of all (NULL), that count among the runs. */
+unsigned int offload_count(const char *tenant);
 /* True while threads work. */
 bool offload_is_busy(void);
 

@@ -159,7 +159,7 @@ static json_t *replies(const struct route *route)
     if (route->result || route->type)
         json_object_set_new(success, "content", reply_content(route));
     json_object_set_new(all, status, success);
-    if (route->flags & ROUTE_STARTS && route->flags & ROUTE_STREAMS)
+    if (route->flags & ROUTE_ASYNC)
         json_object_set_new(all, "202",
                             json_pack("{s:s, s:o}", "description",
                                       "With `Prefer: respond-async`: the run goes on.", "content",

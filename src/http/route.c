@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/text.h"
 #include "http/dialect.h"
 #include "http/handlers.h"
 #include "http/server.h"
@@ -27,7 +28,7 @@ const struct route route_table[] = {
       "Lists the languages and their versions on this machine.", NULL, "languages", NULL },
 
     { "POST", "/v1/executions", executions_create, SCOPE_RUN,
-      ROUTE_JSON | ROUTE_STARTS | ROUTE_STREAMS, 200, "create_execution",
+      ROUTE_JSON | ROUTE_STARTS | ROUTE_STREAMS | ROUTE_ASYNC, 200, "create_execution",
       "Runs a program.  The reply is its result, also when the program was killed.", "request",
       "result", NULL },
     { "GET", "/v1/executions", executions_list, SCOPE_RUN, 0, 200, "list_executions",
@@ -59,7 +60,7 @@ const struct route route_table[] = {
     { "DELETE", "/v1/sessions/{id}", sessions_end, SCOPE_SESSIONS, 0, 200, "delete_session",
       "Ends a session.", NULL, "session_ended", NULL },
     { "POST", "/v1/sessions/{id}/cells", cells_create, SCOPE_SESSIONS,
-      ROUTE_JSON | ROUTE_STREAMS, 200, "create_cell",
+      ROUTE_JSON | ROUTE_STARTS | ROUTE_STREAMS, 200, "create_cell",
       "Executes a cell.  A client that leaves interrupts it.", "cell_request", "cell_result",
       NULL },
     { "GET", "/v1/sessions/{id}/vars", sessions_vars, SCOPE_SESSIONS, 0, 200, "list_variables",
@@ -149,7 +150,7 @@ static int digit_of(char c)
     return isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10;
 }
 
-/* NULL: a wrong escape, a NUL or a control character. */
+/* NULL: a wrong escape, a NUL, a control character, or no UTF-8, which no message could repeat. */
 static char *decode(const char *text, size_t len)
 {
     char *out = malloc(len + 1);
@@ -172,6 +173,10 @@ static char *decode(const char *text, size_t len)
             return NULL;
         }
         out[n++] = (char)c;
+    }
+    if (out && !text_is_utf8(out, n)) {
+        free(out);
+        return NULL;
     }
     if (out)
         out[n] = '\0';

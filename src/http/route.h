@@ -12,7 +12,8 @@ enum route_flag {
     ROUTE_STARTS = 8,   /* counts for the rate, and is refused while the gateway ends */
     ROUTE_STREAMS = 16, /* the reply is a stream when `Accept` asks for one */
     ROUTE_BELOW = 32,   /* of a dialect: only below /NAME/, because the root has another */
-    ROUTE_RPC = 64      /* errors may be messages of JSON-RPC, too */
+    ROUTE_RPC = 64,     /* errors may be messages of JSON-RPC, too */
+    ROUTE_ASYNC = 128   /* `Prefer: respond-async` is heard */
 };
 
 struct route {

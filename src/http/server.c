@@ -197,6 +197,7 @@ static void tick(struct server *server, uint64_t now_us)
         return;
     server->ticked_us = now_us;
     fronts_tick(server);
+    visitor_tick(server);
     execution_tick(server, now_us);
     reader_tick(server, now_us);
     spans_tick(server);

@@ -14,6 +14,7 @@
 #include "http/route.h"
 #include "http/server.h"
 #include "http/submission.h"
+#include "lib/runner.h"
 #include "session/session_memory.h"
 
 enum { WORD_OWN, WORD_ID, WORD_CALL, WORD_PATH };
@@ -259,7 +260,7 @@ void sessions_create(struct exchange *x)
         submission_refuse(x, &fault);
         return;
     }
-    making.memory = o.req->limits.value[SBR_MEMORY_BYTES];
+    making.memory = runner_memory_of(o.req);
     make_session(x, &o, &making);
 }
 

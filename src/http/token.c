@@ -304,13 +304,17 @@ struct known {
 static struct known known[KNOWN_MAX]; /* of the loop's thread */
 static size_t newest;
 
+static bool is_expired(const struct known *k)
+{
+    return k->expires && k->expires <= (json_int_t)time(NULL);
+}
+
 static bool is_right(const struct known *k, const char *secret)
 {
     char hash[HASH_HEX_SIZE];
 
     hash_secret(secret, hash);
-    return sodium_memcmp(k->hash, hash, sizeof(hash) - 1) == 0 &&
-           (k->expires == 0 || k->expires > (json_int_t)time(NULL));
+    return sodium_memcmp(k->hash, hash, sizeof(hash) - 1) == 0 && !is_expired(k);
 }
 
 static bool is_same_file(const struct stat *a, const struct stat *b)
@@ -376,4 +380,14 @@ int token_check(const char *text, struct tenant *ret, sbr_error *err)
         return refuse(err);
     *ret = k->tenant;
     return 0;
+}
+
+bool token_holds(const char *id)
+{
+    const struct known *k = find_known(id);
+    sbr_error ignored;
+
+    if (!k)
+        k = read_known(id, &ignored);
+    return k && !is_expired(k);
 }

@@ -27,5 +27,7 @@ int token_list(char **ret, sbr_error *err) must_check;
 int token_revoke(const char *which, char ret_id[TENANT_TOKEN_ID_SIZE], sbr_error *err) must_check;
 /* Whose token it is; SBR_E_DENIED: it is none, or none any more. */
 int token_check(const char *text, struct tenant *ret, sbr_error *err) must_check;
+/* False: the token of this id was revoked, or has expired. */
+bool token_holds(const char *id);
 
 #endif

@@ -11,6 +11,7 @@
 #include "http/problem.h"
 #include "http/route.h"
 #include "http/server.h"
+#include "http/token.h"
 #include "wire/front.h"
 
 #define UNSENT_MAX ((size_t)64 << 20)
@@ -124,6 +125,7 @@ static void upgrade(struct visitor *v)
 
     v->user = x->response->upgrade;
     v->user_context = x->response->context;
+    memcpy(v->token_id, x->tenant.token_id, sizeof(v->token_id));
     x->left = NULL;
     complete(v);
     v->user->opened(v->user_context, v);
@@ -207,10 +209,22 @@ static bool begin(struct visitor *v, const struct front_head *head, const char *
     return frames_send(&v->channel, &admit, sizeof(admit), NULL, 0) == 0;
 }
 
+/* What is too much is refused at once: the front may have sent more of it already. */
+static void take_piece(struct visitor *v, const char *data, size_t len)
+{
+    take_body(v->x, data, len);
+    if (!v->x->response)
+        return;
+    v->refused = true;
+    handle(v->x);
+}
+
 /* False: a front that is in order sends no such frame now. */
 static bool take_frame(struct visitor *v, const struct front_head *head, const char *data,
                        size_t len)
 {
+    if (v->refused)
+        return head->type == FRONT_BODY || head->type == FRONT_END;
     if (v->user)
         return head->type == FRONT_MESSAGE && v->user->take(v->user_context, head, data, len);
     if (head->type == FRONT_REQUEST)
@@ -218,7 +232,7 @@ static bool take_frame(struct visitor *v, const struct front_head *head, const c
     if (!v->x || v->x->received)
         return false;
     if (head->type == FRONT_BODY)
-        take_body(v->x, data, len);
+        take_piece(v, data, len);
     else if (head->type == FRONT_END)
         handle(v->x);
     else
@@ -280,6 +294,29 @@ static void channel_event(void *context, uint32_t events)
         read_frames(v);
     else if (events & (EPOLLHUP | EPOLLERR))
         visitor_close(v);
+}
+
+static bool is_welcome(const struct visitor *v)
+{
+    const char *id = v->x ? v->x->tenant.token_id : v->user ? v->token_id : "";
+
+    return !id[0] || token_holds(id);
+}
+
+void visitor_tick(struct server *server)
+{
+    list_each(at, &server->visitors) {
+        struct visitor *v = link_owner(at, struct visitor, link);
+
+        if (is_welcome(v))
+            continue;
+        if (!v->user || v->unwelcome) {
+            visitor_close(v);
+            continue;
+        }
+        v->unwelcome = true;
+        v->user->refuse(v->user_context);
+    }
 }
 
 struct visitor *visitor_new(struct server *server, unsigned int socket, int channel)

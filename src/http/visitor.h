@@ -5,6 +5,7 @@
 #include "base/frames.h"
 #include "base/list.h"
 #include "base/loop.h"
+#include "http/tenant.h"
 
 struct exchange;
 struct front_head;
@@ -17,6 +18,7 @@ struct visitor_user {
     /* A frame came; false: the connection is to end. */
     bool (*take)(void *context, const struct front_head *head, const char *data, size_t len);
     void (*turn)(void *context);   /* the channel takes more */
+    void (*refuse)(void *context); /* the token holds no more: nothing else is taken, and it ends */
     void (*closed)(void *context); /* the connection is over */
 };
 
@@ -27,9 +29,12 @@ struct visitor {
     bool tcp;            /* known from the listener: no front has a say in it */
     struct frames channel;
     struct loop_watch watch;
-    bool ending;                     /* nothing more is read; the reply is the last */
-    struct exchange *x;              /* the request that is on its way; NULL: none */
-    const struct visitor_user *user; /* NULL: it was not upgraded */
+    bool ending;        /* nothing more is read; the reply is the last */
+    bool refused;       /* the body was too large: what else comes of it is dropped */
+    struct exchange *x; /* the request that is on its way; NULL: none */
+    bool unwelcome;     /* its token holds no more, and it was told so */
+    char token_id[TENANT_TOKEN_ID_SIZE]; /* that the upgrade was asked with; empty: none */
+    const struct visitor_user *user;     /* NULL: it was not upgraded */
     void *user_context;
 };
 
@@ -39,6 +44,8 @@ struct visitor *visitor_new(struct server *server, unsigned int socket, int chan
 void visitor_close(struct visitor *v);
 /* Reads the channel, or not, until the next call. */
 void visitor_listen(struct visitor *v, bool reads);
+/* Ends what clients have open by a token that was revoked or has expired. */
+void visitor_tick(struct server *server);
 /* After each turn of the loop: sends replies that are ready, frees visitors that are over. */
 void visitor_run(struct server *server);
 

@@ -164,6 +164,8 @@ static bool take(void *context, const struct front_head *head, const char *data,
 {
     struct websocket *w = context;
 
+    if (w->goodbye) /* what comes after it is not for the program */
+        return true;
     if (buf_add(&w->incoming, data, len) < 0)
         return false;
     if (head->flags & FRONT_MORE)
@@ -247,10 +249,18 @@ static void more_room(void *context)
     websocket_turn(context);
 }
 
+static void refuse(void *context)
+{
+    struct websocket *w = context;
+
+    websocket_end(w, WEBSOCKET_POLICY, "the token was revoked or has expired");
+    websocket_turn(w);
+}
+
 static struct response *make_response(struct websocket *w, const struct exchange *x)
 {
     static const struct visitor_user user = {
-        .opened = opened, .take = take, .turn = more_room, .closed = closed
+        .opened = opened, .take = take, .turn = more_room, .refuse = refuse, .closed = closed
     };
 
     const char *protocols = exchange_header(x, "Sec-WebSocket-Protocol");

@@ -11,6 +11,7 @@
 #include "wire/front.h"
 
 #define WEBSOCKET_NORMAL_END 1000 /* RFC 6455 */
+#define WEBSOCKET_POLICY 1008
 
 struct websocket;
 

@@ -33,6 +33,7 @@ struct work_kind {
     const char *fields[WORK_FIELDS_MOST];
     bool bounded; /* the library has limits of its own for it */
     bool pair;    /* two requests, `a` and `b` */
+    bool keeps;   /* what it makes, also without `keep` */
 };
 
 static int run_build(struct offload *o, sbr_error *err)
@@ -127,19 +128,22 @@ static int run_profile(struct offload *o, sbr_error *err)
     return sbr_profile_run(o->server->rt, o->req, &how, &o->body, err);
 }
 
-static const struct work_kind build_kind = { run_build, { "tool", "twice" }, true, false };
+static const struct work_kind build_kind = { run_build, { "tool", "twice" }, true, false, true };
 static const struct work_kind test_kind = {
-    run_test, { "runner", "repeat", "coverage" }, true, false
+    run_test, { "runner", "repeat", "coverage" }, true, false, false
 };
-static const struct work_kind golden_kind = { run_golden, { "cases" }, false, false };
+static const struct work_kind golden_kind = { run_golden, { "cases" }, false, false, false };
 static const struct work_kind verify_kind = {
-    run_verify, { "paths", "calls", "skip" }, true, false
+    run_verify, { "paths", "calls", "skip" }, true, false, false
 };
-static const struct work_kind comparison_kind = {
-    run_comparison, { "a", "b", "inputs", "repeat", "warm_up", "checker", "tolerance" }, false, true
-};
+static const struct work_kind comparison_kind = { run_comparison,
+                                                  { "a", "b", "inputs", "repeat", "warm_up",
+                                                    "checker", "tolerance" },
+                                                  false,
+                                                  true,
+                                                  false };
 static const struct work_kind profile_kind = {
-    run_profile, { "repeat", "warm_up", "functions" }, false, false
+    run_profile, { "repeat", "warm_up", "functions" }, false, false, false
 };
 
 static void call_done(struct work_call *b)
@@ -273,13 +277,26 @@ static int read_single(struct exchange *x, const json_t *body, sbr_request **ret
     return -1;
 }
 
-/* Room among the runs, in memory too; false: replied. */
+/* Of two programs, one runs at a time, but both leave what they write. */
+static struct admission_need need_of(const sbr_request *req, const struct work_call *b)
+{
+    unsigned int keeps = b->kind->keeps ? 1 + json_is_true(json_object_get(b->own, "twice")) : 0;
+    struct admission_need need =
+        b->kind->bounded ? admission_need_of_work(req, keeps) : admission_need_of(req);
+    struct admission_need second = { 0 };
+
+    if (b->second)
+        second = admission_need_of(b->second);
+    if (second.memory > need.memory)
+        need.memory = second.memory;
+    need.disk += second.disk;
+    return need;
+}
+
+/* Room among the runs, in memory and on the disk too; false: replied. */
 static bool is_admitted(struct exchange *x, const sbr_request *req, struct work_call *b)
 {
-    const sbr_request *larger =
-        b->second && b->second->limits.value[SBR_MEMORY_BYTES] > req->limits.value[SBR_MEMORY_BYTES]
-            ? b->second
-            : req; /* of two, one runs at a time */
+    const struct admission_need need = need_of(req, b);
     struct problem full;
     sbr_error err;
 
@@ -287,7 +304,7 @@ static bool is_admitted(struct exchange *x, const sbr_request *req, struct work_
         problem_reply(x, &full);
         return false;
     }
-    if (admission_check(x->server, larger, &err) < 0) {
+    if (admission_check(x->server, &need, &err) < 0) {
         problem_reply_error(x, &err);
         return false;
     }
@@ -296,9 +313,7 @@ static bool is_admitted(struct exchange *x, const sbr_request *req, struct work_
         exchange_reply(x, HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
         return false;
     }
-    b->execution->memory_bytes = larger->limits.value[SBR_MEMORY_BYTES];
-    b->execution->disk_bytes =
-        admission_disk_of(req) + (b->second ? admission_disk_of(b->second) : 0);
+    b->execution->need = need;
     b->execution->stop_fd = b->stop_fd;
     return true;
 }

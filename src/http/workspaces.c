@@ -7,6 +7,7 @@
 #include "base/jsonw.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "http/admission.h"
 #include "http/handlers.h"
 #include "http/offload.h"
 #include "http/problem.h"
@@ -116,7 +117,9 @@ static sbr_request *make_request(struct exchange *x, const struct work *work, co
     return req;
 }
 
-static void start(struct exchange *x, const struct work *work, const char *last, struct offload *o)
+/* False: replied. */
+static bool prepare(struct exchange *x, const struct work *work, const char *last,
+                    struct offload *o)
 {
     struct submission_fault fault = { .status = 0 };
 
@@ -126,10 +129,31 @@ static void start(struct exchange *x, const struct work *work, const char *last,
         fault.err = *sbr_request_error(o->req);
         sbr_request_free(take_ptr(o->req));
     }
-    if (o->req)
-        offload_start(x, o);
-    else
+    if (!o->req)
         submission_refuse(x, &fault);
+    return o->req != NULL;
+}
+
+static void command_over(struct offload *o, const sbr_error *err)
+{
+    (void)err;
+    admission_end_session(o->server, o->req->limits.value[SBR_MEMORY_BYTES]);
+}
+
+/* The command has a sandbox, whose memory is reserved as that of a run. */
+static void start(struct exchange *x, const struct work *work, const char *last, struct offload *o)
+{
+    sbr_error err;
+
+    if (!prepare(x, work, last, o))
+        return;
+    o->done = command_over;
+    if (admission_begin_session(x->server, o->req->limits.value[SBR_MEMORY_BYTES], &err) == 0) {
+        offload_start(x, o);
+        return;
+    }
+    problem_reply_error(x, &err);
+    sbr_request_free(o->req);
 }
 
 /* The path below /work; false: replied. */
@@ -219,5 +243,8 @@ static int remove_workspace(struct offload *o, sbr_error *err)
 
 void workspaces_remove(struct exchange *x)
 {
-    start(x, &lists, "", &(struct offload){ .work = remove_workspace });
+    struct offload o = { .work = remove_workspace };
+
+    if (prepare(x, &lists, "", &o))
+        offload_start(x, &o);
 }

@@ -11,6 +11,7 @@
 #include "base/listing.h"
 #include "base/scope.h"
 #include "base/sha256.h"
+#include "base/text.h"
 #include "image/image_store.h"
 
 bool image_is_path(const char *ref)
@@ -122,12 +123,11 @@ static int add_entry(struct image *image, const struct language *language, const
     return add_name(image, name, link, err);
 }
 
-/* Whether the image has the directory, however its links lead. */
-static bool has_directory(const struct image *image, const char *path)
+bool image_has_directory(const struct image *image, const char *path)
 {
     struct stat st;
 
-    return path && tool_root_stat(&image->root, path, &st) && S_ISDIR(st.st_mode);
+    return tool_root_stat(&image->root, path, &st) && S_ISDIR(st.st_mode);
 }
 
 static const char *path_variable(const struct image *image)
@@ -162,7 +162,11 @@ static int read_top(struct image *image, const struct language *language, sbr_er
     image->plan.path = image->root.path;
     if (image_user_find(image, &image->user_found))
         image->plan.user = &image->user_found;
-    image->plan.workdir = has_directory(image, image->workdir) ? image->workdir : NULL;
+    image->plan.has_workdir = image->workdir && image_has_directory(image, image->workdir);
+    /* One that is not there is made, if its name is plain. */
+    if (image->plan.has_workdir ||
+        (image->workdir && text_is_safe_relative_path(image->workdir + 1, REQUEST_MAX_PATH)))
+        image->plan.workdir = image->workdir;
     return 0;
 }
 

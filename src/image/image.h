@@ -40,6 +40,8 @@ int image_open(const char *ref, const struct language *language, struct image **
 /* The same for the id of one in the store; does not wait for a process that removes it. */
 int image_open_id(const char *id, const struct language *language, struct image **ret,
                   sbr_error *err) must_check;
+/* Whether the image has the directory, however its links lead. */
+bool image_has_directory(const struct image *image, const char *path);
 /* Where in the image's root a path leads; what the image does not have is taken as it is. */
 int image_place(const struct image *image, const struct language *language, const char *path,
                 char ret[REQUEST_MAX_PATH + 1], sbr_error *err) must_check;

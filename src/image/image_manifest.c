@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/scope.h"
+#include "base/text.h"
 
 #define DOCUMENT_MAX (8u << 20)
 #define INDEXES_MAX 4 /* an index may name another */
@@ -89,7 +90,7 @@ static json_t *parse(int fd, sbr_error *err)
     json = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
     if (!json_is_object(json)) {
         json_decref(json);
-        wrong("a document is no JSON object", err);
+        wrong("a document is no JSON object, or has a key twice", err);
         return NULL;
     }
     return json;
@@ -113,38 +114,63 @@ const char *image_manifest_architecture(void)
     return !strcmp(machine.machine, "aarch64") ? "arm64" : machine.machine;
 }
 
+static const char *text_of(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
 static bool fits(const json_t *one, const char *tag)
 {
     const json_t *platform = json_object_get(one, "platform");
-    const char *architecture = json_string_value(json_object_get(platform, "architecture"));
+    const char *architecture = text_of(platform, "architecture"), *os = text_of(platform, "os");
     const char *name = json_string_value(
         json_object_get(json_object_get(one, "annotations"), "org.opencontainers.image.ref.name"));
 
     if (tag[0] && (!name || strcmp(name, tag) != 0))
         return false;
-    return !architecture || !strcmp(architecture, image_manifest_architecture());
+    return (!os || !strcmp(os, "linux")) &&
+           (!architecture || !strcmp(architecture, image_manifest_architecture()));
 }
 
-/* The one manifest of an index that fits; a second one is a reason to ask. */
-static const json_t *choose(const json_t *index, const char *tag, sbr_error *err)
+/* True for an image that every machine of the architecture can run. */
+static bool is_common(const json_t *one)
+{
+    const char *variant = text_of(json_object_get(one, "platform"), "variant");
+
+    return !variant || !*variant || !strcmp(variant, "v1") || !strcmp(variant, "v8");
+}
+
+/* The last of `n` manifests that fit. */
+static const json_t *find_fitting(const json_t *index, const char *tag, bool common, size_t *n)
 {
     const json_t *found = NULL, *one;
     size_t i;
 
-    json_array_foreach(json_object_get(index, "manifests"), i, one) {
-        if (!fits(one, tag))
-            continue;
-        if (found) {
-            err_set(err, SBR_E_INVALID, "image",
-                    "there is more than one image in it; name one, as in oci:DIR:TAG");
-            return NULL;
+    *n = 0;
+    json_array_foreach(json_object_get(index, "manifests"), i, one)
+        if (fits(one, tag) && is_common(one) == common) {
+            found = one;
+            (*n)++;
         }
-        found = one;
-    }
-    if (!found)
+    return found;
+}
+
+/* The one manifest of an index that fits, before those for newer machines; a second one is a reason
+ * to ask. */
+static const json_t *choose(const json_t *index, const char *tag, sbr_error *err)
+{
+    size_t n;
+    const json_t *found = find_fitting(index, tag, true, &n);
+
+    if (!n)
+        found = find_fitting(index, tag, false, &n);
+    if (n > 1)
+        err_set(err, SBR_E_INVALID, "image",
+                "there is more than one image in it; name one, as in oci:DIR:TAG");
+    else if (!n)
         err_set(err, SBR_E_NOT_FOUND, "image", "there is no image %s%s%s%s in it", tag,
                 tag[0] ? " " : "", "for ", image_manifest_architecture());
-    return found;
+    return n == 1 ? found : NULL;
 }
 
 static int read_texts(const json_t *array, struct string_list *ret, sbr_error *err)
@@ -171,14 +197,17 @@ static int read_config(const json_t *json, struct image_manifest *ret, sbr_error
     const json_t *diff_ids = json_object_get(json_object_get(json, "rootfs"), "diff_ids");
     const char *workdir = json_string_value(json_object_get(config, "WorkingDir"));
     const char *user = json_string_value(json_object_get(config, "User"));
-    const char *architecture = json_string_value(json_object_get(json, "architecture"));
+    const char *architecture = text_of(json, "architecture"), *os = text_of(json, "os");
 
+    if (os && strcmp(os, "linux") != 0)
+        return err_set(err, SBR_E_UNSUPPORTED, "image", "the image is no image of Linux");
     if (json_array_size(diff_ids) != ret->n_layers)
         return wrong("it has not one diff id for each layer", err);
     for (size_t i = 0; i < ret->n_layers; i++)
         if (digest_of(json_array_get(diff_ids, i), NULL, ret->layers[i].diff_id, err) < 0)
             return err->code;
-    snprintf(ret->architecture, sizeof(ret->architecture), "%s", architecture ? architecture : "");
+    text_copy_visibly(ret->architecture, sizeof(ret->architecture),
+                      architecture ? architecture : "", architecture ? strlen(architecture) : 0);
     if ((workdir && workdir[0] == '/' && !(ret->config.workdir = strdup(workdir))) ||
         (user && user[0] && !(ret->config.user = strdup(user))))
         return err_set_oom(err, "image");

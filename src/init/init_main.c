@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -244,6 +245,8 @@ static bool obey(struct init *init, uint32_t *ret_order)
     for (size_t i = 0; i < ARRAY_LEN(signals); i++)
         if (*ret_order == signals[i].order)
             signal_all(init, signals[i].number);
+    if (*ret_order == ORDER_PAUSE)
+        atomic_fetch_add(&init->report->pauses, 1);
     return n > 0;
 }
 

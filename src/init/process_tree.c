@@ -23,7 +23,9 @@ struct queue {
 };
 
 #define MAX_TEXT (1u << 20)
-#define STOP_ROUNDS 20 /* of a millisecond */
+#define STOP_LOOKS 10    /* at once: mostly the first ones are enough */
+#define STOP_ROUNDS 2000 /* of a millisecond: on a busy machine a process stops at its turn */
+#define THREADS_FIELD 18 /* of /proc/PID/stat, behind the name */
 
 /* Adds the children of one thread: numbers separated by blanks. */
 static void add_children(struct queue *queue, int task_fd, const char *thread)
@@ -43,11 +45,10 @@ static void add_children(struct queue *queue, int task_fd, const char *thread)
         queue->pids[queue->len++] = (pid_t)pid;
 }
 
-static void add_children_of(struct queue *queue, int proc_fd, pid_t pid)
+static DIR *open_threads(int proc_fd, pid_t pid)
 {
     char path[32];
-    scoped_dir DIR *dir = NULL;
-    const struct dirent *entry;
+    DIR *dir;
     int fd;
 
     snprintf(path, sizeof(path), "%d/task", (int)pid);
@@ -55,6 +56,14 @@ static void add_children_of(struct queue *queue, int proc_fd, pid_t pid)
     dir = fd >= 0 ? fdopendir(fd) : NULL;
     if (!dir && fd >= 0)
         close(fd);
+    return dir;
+}
+
+static void add_children_of(struct queue *queue, int proc_fd, pid_t pid)
+{
+    scoped_dir DIR *dir = open_threads(proc_fd, pid);
+    const struct dirent *entry;
+
     while (dir && (entry = readdir(dir)))
         if (entry->d_name[0] != '.')
             add_children(queue, dirfd(dir), entry->d_name);
@@ -120,18 +129,50 @@ struct standing {
 };
 
 /* After the name, which may have any character, comes the state. */
+static bool stands(int dir_fd, const char *path, long *ret_threads)
+{
+    char text[512], *at;
+
+    *ret_threads = 1;
+    if (fd_read_small(dir_fd, path, text, sizeof(text)) <= 0)
+        return true; /* it has ended */
+    at = strrchr(text, ')');
+    if (!at || !at[1] || !at[2])
+        return true;
+    if (!strchr("TtZX", at[2]))
+        return false;
+    for (int field = 1; at && field < THREADS_FIELD; field++)
+        at = strchr(at + 2, ' ') ? strchr(at + 2, ' ') - 1 : NULL;
+    *ret_threads = at ? strtol(at + 1, NULL, 10) : 1;
+    return true;
+}
+
+/* One of them can be forking while the first one stands already. */
+static bool threads_stand(int proc_fd, pid_t pid)
+{
+    scoped_dir DIR *dir = open_threads(proc_fd, pid);
+    const struct dirent *entry;
+    bool all = true;
+    char path[64];
+    long ignored;
+
+    while (all && dir && (entry = readdir(dir))) {
+        snprintf(path, sizeof(path), "%.16s/stat", entry->d_name);
+        all = entry->d_name[0] == '.' || stands(dirfd(dir), path, &ignored);
+    }
+    return all;
+}
+
 static void look_whether_it_stands(void *context, pid_t pid)
 {
     struct standing *standing = context;
-    char path[32], text[512];
-    const char *name_end;
+    char path[32];
+    long threads;
 
     snprintf(path, sizeof(path), "%d/stat", (int)pid);
-    if (fd_read_small(standing->proc_fd, path, text, sizeof(text)) <= 0)
-        return; /* it has ended */
-    name_end = strrchr(text, ')');
-    if (name_end && name_end[1] && !strchr("TtZX", name_end[2]))
-        standing->all = false;
+    if (standing->all)
+        standing->all = stands(standing->proc_fd, path, &threads) &&
+                        (threads < 2 || threads_stand(standing->proc_fd, pid));
 }
 
 void process_tree_await_stop(void)
@@ -139,11 +180,13 @@ void process_tree_await_stop(void)
     scoped_fd int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
     struct standing standing = { .proc_fd = proc_fd };
 
-    for (int round = 0; round < STOP_ROUNDS && proc_fd >= 0 && !standing.all; round++) {
-        if (round)
+    for (int round = 0; proc_fd >= 0 && round < STOP_LOOKS + STOP_ROUNDS; round++) {
+        if (round > STOP_LOOKS)
             poll(NULL, 0, 1);
         standing.all = true;
         process_tree_all_but_init(proc_fd, look_whether_it_stands, &standing);
+        if (standing.all)
+            return;
     }
 }
 

@@ -20,9 +20,9 @@ size_t process_tree_signal(int proc_fd, int number);
 /* Stops all of them. */
 void process_tree_stop(int proc_fd);
 
-/* In a pid namespace: waits a little until all that were sent SIGSTOP stand still.  Linux gives a
- * child that is being forked the SIGSTOP of its parent, but not the SIGCONT that follows while the
- * fork goes on: it would stand for ever. */
+/* In a pid namespace: waits until all that were sent SIGSTOP stand still, at most two seconds.
+ * Linux gives a child that is being forked the SIGSTOP of its parent, but not the SIGCONT that
+ * follows while the fork goes on: it would stand for ever. */
 void process_tree_await_stop(void);
 
 /* Ends all of them and waits for them. */

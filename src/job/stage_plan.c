@@ -2,7 +2,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/text.h"
 #include "image/image.h"
 #include "job/job_trees.h"
 
@@ -41,6 +43,21 @@ static int name_run_dir(char *run_dir, size_t size, sbr_error *err)
     return 0;
 }
 
+/* A work directory that the image lacks is made, where its links lead to. */
+static void find_new_workdir(const sbr_job *job, struct stage_input *ret)
+{
+    const char *wanted = plan_workdir(&ret->in);
+    sbr_error not_of_image;
+
+    if (!job->image || ret->in.stage != STAGE_RUN || !strcmp(wanted, INSIDE_WORK) ||
+        !text_is_safe_relative_path(wanted + 1, REQUEST_MAX_PATH) ||
+        image_has_directory(job->image, wanted))
+        return;
+    if (image_place(job->image, job->language, wanted, ret->workdir, &not_of_image) < 0)
+        snprintf(ret->workdir, sizeof(ret->workdir), "%s", wanted); /* below /work or /tmp */
+    ret->in.new_workdir = ret->workdir;
+}
+
 int stage_plan_input(sbr_job *job, enum stage stage, const struct features *features,
                      struct stage_input *ret, sbr_error *err)
 {
@@ -70,6 +87,7 @@ int stage_plan_input(sbr_job *job, enum stage stage, const struct features *feat
     }
     for (unsigned int i = 0; i < N_LAYERS; i++)
         in->layers[i] = job->layers[i].path[0] ? job->layers[i].path : NULL;
+    find_new_workdir(job, ret);
     read_test_hooks(in);
     if (resolve_policy(job, in, err) < 0)
         return err->code;
@@ -78,26 +96,27 @@ int stage_plan_input(sbr_job *job, enum stage stage, const struct features *feat
     return 0;
 }
 
-/* The program has the request's limits.  Those of other stages come from the language's file and
- * count as presets: they are lowered to what the machine has. */
-static int set_limits(sbr_job *job, const struct stage_def *def, sbr_error *err)
+int stage_plan_limits(const sbr_request *req, const struct stage_def *def, enum stage stage,
+                      struct limits *ret, sbr_error *err)
 {
-    enum stage stage = job->now.stage;
-    struct limits *ret = &job->now.limits;
-
-    *ret = job->req->limits;
-    if (!def) {
-        job_trees_limits(job, ret);
-        return 0;
-    }
     limits_init(ret);
     for (unsigned int i = 0; i < def->limits.n; i++)
         if (limits_set_pair(ret, "the limit", def->limits.at[i], err) < 0)
             return err->code;
     ret->given = 0;
     if (stage == STAGE_COMPILE || stage == STAGE_CHECK)
-        limits_override(ret, &job->req->compile_limits);
-    limits_lower(ret, &job->req->ceilings);
+        limits_override(ret, &req->compile_limits);
+    limits_lower(ret, &req->ceilings);
+    return 0;
+}
+
+/* The program has the request's limits. */
+static int set_limits(sbr_job *job, const struct stage_def *def, sbr_error *err)
+{
+    if (def)
+        return stage_plan_limits(job->req, def, job->now.stage, &job->now.limits, err);
+    job->now.limits = job->req->limits;
+    job_trees_limits(job, &job->now.limits);
     return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "image/image.h"
+#include "lib/image_compile.h"
 #include "lib/image_layout.h"
 #include "lib/image_making.h"
 #include "lib/image_mirrors.h"
@@ -216,6 +217,8 @@ static int make_base(const struct image_build *build, const struct image_recipe 
     if (image_making_begin(root, &making, err) < 0)
         return err->code;
     r = fill_tree(build, recipe, &making, err);
+    if (r == 0)
+        r = image_compile(build->pull.rt, &making, err);
     if (r == 0)
         r = take_tree(build, recipe, &making, NULL, ret, err);
     image_making_done(&making);

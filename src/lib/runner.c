@@ -152,6 +152,14 @@ void runner_pause(sbr_job *job, bool pause)
         job_pause(job, pause);
 }
 
+void runner_await_pause(sbr_job *job)
+{
+    const struct monitor *monitor = job_monitor(job);
+
+    if (monitor)
+        monitor_await_pause(monitor);
+}
+
 void runner_resize(sbr_job *job, unsigned int rows, unsigned int columns)
 {
     struct monitor *monitor = job_monitor(job);

@@ -47,6 +47,13 @@ void runner_set_up(sbr_job *job, uint64_t started_us, const struct diff_options 
 void runner_skip_version(sbr_job *job);
 /* The id of the result, which a client has to know before the end. */
 void runner_set_id(sbr_job *job, const char *id);
+/* The most memory that a stage of the request may use, as far as the request says: the program, its
+ * compiler, the installer of its packages. */
+uint64_t runner_memory_of(const sbr_request *req);
+/* The same for work on code, which finds its languages by the files. */
+uint64_t runner_memory_of_any(const sbr_request *req);
+/* In an event of a stage: the most that this one and those after it may use. */
+uint64_t runner_memory_left(const sbr_job *job);
 /* The engine gets the place of the run back from sbr_job_free, not before the result is there: what
  * the engine does then takes no time from the client that waits for the result. */
 void runner_keep_place(sbr_job *job);
@@ -78,6 +85,8 @@ void runner_interrupt(sbr_job *job);
 void runner_signal(sbr_job *job, int number);
 /* Also while it is being compiled or its packages are being installed. */
 void runner_pause(sbr_job *job, bool pause);
+/* After a pause: returns when everything stands. */
+void runner_await_pause(sbr_job *job);
 void runner_resize(sbr_job *job, unsigned int rows, unsigned int columns);
 void runner_hold_stdin(sbr_job *job, bool held);
 /* False while there is no terminal. */

@@ -7,33 +7,24 @@
  * could notice or that ends the program: a write elsewhere, a new process, a signal, exec, exit.
  * The thread ends when the program has become slow. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/sendfile.h>
-#include <sys/uio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-#include "live/live_common.h"
+#include "base/arch.h"
+#include "live/live_block.h"
+#include "live/live_perl.h"
+#include "live/live_ruby.h"
 
-#define BLOCK_SIZE (32u << 10)
-#define LARGE 4096u /* a write of its own */
 #define MAX_WORDS 4096
-
-/* The lock protects these. */
-static char block[BLOCK_SIZE];
-static size_t from, pending; /* the bytes that wait */
-static size_t passed;        /* bytes since the thread last looked */
-static bool is_on;           /* stdout is the pipe that it was at the start */
-static bool is_bulk;
-
-/* A handler of a signal must not wait for the thread that it interrupts. */
-static __thread bool is_inside __attribute__((tls_model("initial-exec")));
-
-extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
-                             void *dso) __attribute__((weak));
 
 /* The C library's functions: found at the start, because a handler must not look for them. */
 #define POINTER(name) static __typeof__(&(name)) real_##name
@@ -61,109 +52,6 @@ extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (
 
 FUNCTIONS(POINTER);
 
-static bool is_locked;
-
-static bool try_lock(void)
-{
-    return !__atomic_test_and_set(&is_locked, __ATOMIC_ACQUIRE);
-}
-
-/* Every line takes the lock, so giving it back is a plain store: who waits looks again and again,
- * which happens when two threads print at once, or the pipe is full. */
-static void take_lock(void)
-{
-    const struct timespec pause = { .tv_nsec = 200000 };
-
-    while (!try_lock())
-        arch_syscall(SYS_nanosleep, (long)&pause, 0, 0);
-}
-
-static void drop_lock(void)
-{
-    __atomic_clear(&is_locked, __ATOMIC_RELEASE);
-}
-
-static bool enter(void)
-{
-    if (is_inside)
-        return false;
-    is_inside = true;
-    take_lock();
-    return true;
-}
-
-static void leave(void)
-{
-    drop_lock();
-    is_inside = false;
-}
-
-static void took(long n)
-{
-    from = pending > (size_t)n ? from + (size_t)n : 0;
-    pending -= (size_t)n;
-    passed += (size_t)n;
-}
-
-/* Writes the whole block.  Without a reader the rest is given up, as the kernel would. */
-static void write_rest(void)
-{
-    struct pollfd ready = { .fd = STDOUT_FILENO, .events = POLLOUT };
-    long n = 0;
-
-    while (pending && (n >= 0 || n == -EINTR || n == -EAGAIN)) {
-        if (n == -EAGAIN)
-            arch_syscall5(SYS_ppoll, (long)&ready, 1, 0, 0, 0);
-        n = arch_syscall(SYS_write, STDOUT_FILENO, (long)(block + from), (long)pending);
-        if (n > 0)
-            took(n);
-    }
-    if (n < 0)
-        from = pending = 0;
-}
-
-/* As much as there is room for in the pipe: the thread does not wait while it has the lock. */
-static void write_some(void)
-{
-    struct pollfd ready = { .fd = STDOUT_FILENO, .events = POLLOUT };
-    const struct timespec now = { 0 };
-
-    while (pending && arch_syscall5(SYS_ppoll, (long)&ready, 1, (long)&now, 0, 0) == 1) {
-        size_t part = pending < LARGE ? pending : LARGE;
-        long n = arch_syscall(SYS_write, STDOUT_FILENO, (long)(block + from), (long)part);
-
-        if (n <= 0) { /* the program's own next write gets the error */
-            is_bulk = false;
-            return;
-        }
-        took(n);
-    }
-}
-
-static bool look_after(void)
-{
-    static int quiet; /* periods with few bytes */
-
-    write_some();
-    quiet = passed < FEW ? quiet + 1 : 0;
-    passed = 0;
-    if (quiet >= QUIET)
-        is_bulk = false;
-    if (is_on && (is_bulk || pending))
-        return true;
-    quiet = 0;
-    return false;
-}
-
-/* Before what others could notice. */
-static void write_now(void)
-{
-    if (!__atomic_load_n(&pending, __ATOMIC_RELAXED) || !enter())
-        return;
-    write_rest();
-    leave();
-}
-
 static ssize_t result_of(long r)
 {
     if (r >= 0)
@@ -172,96 +60,35 @@ static ssize_t result_of(long r)
     return -1;
 }
 
-/* Makes room in the block for `len` bytes; an interruption or a missing reader is the caller's. */
-static long make_room(size_t len)
+/* What could not be collected. */
+static ssize_t write_to_stdout(const struct iovec *parts, int n, size_t len)
 {
-    while (pending && (len > LARGE || from + pending + len > BLOCK_SIZE)) {
-        long n = arch_syscall(SYS_write, STDOUT_FILENO, (long)(block + from), (long)pending);
+    long r;
 
-        if (n < 0)
-            return n;
-        took(n);
-    }
-    return 0;
-}
-
-static void collect(const struct iovec *parts, int n)
-{
-    for (int i = 0; i < n; i++) {
-        memcpy(block + from + pending, parts[i].iov_base, parts[i].iov_len);
-        __atomic_store_n(&pending, pending + parts[i].iov_len, __ATOMIC_RELAXED);
-    }
-}
-
-static long write_parts(const struct iovec *parts, int n, size_t len)
-{
-    long r = 0;
-
-    if (!is_bulk && !has_room())
-        is_bulk = begin_bulk();
-    if (pending)
-        r = make_room(is_bulk ? len : BLOCK_SIZE + 1);
-    if (r < 0)
-        return r;
-    if (is_bulk && len <= LARGE) {
-        collect(parts, n);
-        return (long)len;
-    }
-    passed += len;
-    return arch_syscall(SYS_writev, STDOUT_FILENO, (long)parts, n);
-}
-
-#define INTERPOSED __attribute__((visibility("default")))
-
-/* Short lines without a call: there are millions of them. */
-static void copy_line(char *to, const char *line, size_t len)
-{
-    if (len >= 8 && len <= 16) {
-        memcpy(to, line, 8);
-        memcpy(to + len - 8, line + len - 8, 8);
-    } else if (len > 16 && len <= 32) {
-        memcpy(to, line, 16);
-        memcpy(to + len - 16, line + len - 16, 16);
-    } else {
-        memcpy(to, line, len);
-    }
-}
-
-/* The usual case of bulk output.  False: nothing was done. */
-static bool collect_line(const char *line, size_t len)
-{
-    bool fits;
-
-    if (!__atomic_load_n(&is_bulk, __ATOMIC_RELAXED) || len > LARGE || is_inside)
-        return false;
-    is_inside = true;
-    fits = try_lock();
-    if (fits) {
-        fits = is_on && is_bulk && from + pending + len <= BLOCK_SIZE;
-        if (fits) {
-            copy_line(block + from + pending, line, len);
-            __atomic_store_n(&pending, pending + len, __ATOMIC_RELAXED);
-        }
-        drop_lock();
-    }
-    is_inside = false;
-    return fits;
+    if (live_refuse())
+        return result_of(-EAGAIN);
+    if (!live_begin_write())
+        return result_of(arch_syscall(SYS_writev, STDOUT_FILENO, (long)parts, n));
+    r = live_end_write(parts, n, len);
+    live_ruby_wrote();
+    return result_of(r);
 }
 
 INTERPOSED ssize_t write(int fd, const void *data, size_t len)
 {
     struct iovec part = { (void *)(uintptr_t)data, len };
-    long r;
+    ssize_t r;
 
-    if (fd == STDOUT_FILENO && collect_line(data, len))
-        return (ssize_t)len;
-    if (fd != STDOUT_FILENO)
-        write_now();
-    if (fd != STDOUT_FILENO || !is_on || !enter())
+    if (fd != STDOUT_FILENO) {
+        live_write_now();
         return result_of(arch_syscall(SYS_write, fd, (long)data, (long)len));
-    r = write_parts(&part, 1, len);
-    leave();
-    return result_of(r);
+    }
+    if (live_collect(data, len))
+        return (ssize_t)len;
+    r = write_to_stdout(&part, 1, len);
+    if (len <= LARGE && live_is_bulk())
+        live_perl_take();
+    return r;
 }
 
 /* Saturates: what is large is the kernel's. */
@@ -276,25 +103,23 @@ static size_t length_of(const struct iovec *parts, int n)
 
 INTERPOSED ssize_t writev(int fd, const struct iovec *parts, int n)
 {
-    long r;
+    size_t len;
 
-    if (fd != STDOUT_FILENO)
-        write_now();
-    if (fd != STDOUT_FILENO || !is_on || !enter())
+    if (fd != STDOUT_FILENO) {
+        live_write_now();
         return result_of(arch_syscall(SYS_writev, fd, (long)parts, n));
-    r = write_parts(parts, n, length_of(parts, n));
-    leave();
-    return result_of(r);
+    }
+    len = length_of(parts, n);
+    return live_collect_parts(parts, n, len) ? (ssize_t)len : write_to_stdout(parts, n, len);
 }
 
 /* From now on another file may be stdout. */
 static void forget_stdout(int fd)
 {
-    write_now();
-    if (fd == STDOUT_FILENO && enter()) {
-        is_on = false;
-        leave();
-    }
+    if (fd == STDOUT_FILENO)
+        live_forget_stdout();
+    else
+        live_write_now();
 }
 
 INTERPOSED int dup2(int fd, int to)
@@ -312,14 +137,14 @@ INTERPOSED int dup3(int fd, int to, int flags)
 INTERPOSED int close(int fd)
 {
     if (fd == STDOUT_FILENO)
-        forget_stdout(fd);
+        live_forget_stdout();
     return real_close(fd);
 }
 
 #define BEFORE(type, name, parameters, arguments)                                                  \
     INTERPOSED type name parameters                                                                \
     {                                                                                              \
-        write_now();                                                                               \
+        live_write_now();                                                                          \
         return real_##name arguments;                                                              \
     }
 
@@ -350,7 +175,7 @@ BEFORE(FILE *, popen, (const char *command, const char *mode), (command, mode))
 #define BEFORE_END(name, parameters, arguments)                                                    \
     INTERPOSED void name parameters                                                                \
     {                                                                                              \
-        write_now();                                                                               \
+        live_write_now();                                                                          \
         real_##name arguments;                                                                     \
         __builtin_unreachable();                                                                   \
     }
@@ -367,7 +192,7 @@ INTERPOSED long syscall(long number, ...)
     for (int i = 0; i < 6; i++)
         a[i] = va_arg(values, long);
     va_end(values);
-    write_now();
+    live_write_now();
     return real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
@@ -411,43 +236,17 @@ INTERPOSED int execle(const char *path, const char *first, ...)
     return all ? execve(path, all, env) : -1;
 }
 
-static bool has_fork_lock;
-
-static void before_fork(void)
-{
-    has_fork_lock = enter();
-    if (has_fork_lock)
-        write_rest();
-}
-
-static void after_fork(void)
-{
-    if (has_fork_lock)
-        leave();
-}
-
-/* In the child there is one thread. */
-static void in_child(void)
-{
-    is_thread = is_bulk = false;
-    after_fork();
-}
-
 static void __attribute__((constructor)) begin(int argc, char **argv, char **env)
 {
     (void)argc;
     (void)argv;
-    hide_preload(env);
     FUNCTIONS(FIND);
-    if (!__register_atfork || !is_pipe(STDOUT_FILENO))
-        return;
-    __register_atfork(before_fork, after_fork, in_child, NULL);
-    last_ms = now_ms();
-    is_on = true;
+    live_ruby_find();
+    if (live_begin(env))
+        live_perl_find();
 }
 
 static void __attribute__((destructor)) end(void)
 {
-    write_now();
-    is_on = false;
+    live_end();
 }

@@ -56,6 +56,7 @@ struct copy_region {
     uint64_t size, mtime; /* of the file */
     uint32_t path;        /* offset among the paths */
     uint16_t prot, kind;
+    uint16_t filled; /* pages of it come through the pipes */
 };
 
 /* Bytes of memory follow each; `len` 0: the last one.  Those of the second pipe are of every other

@@ -21,6 +21,7 @@
 #define VDSO_PARTS 8
 #define STACK_REACH (64UL << 20) /* that a stack may grow downwards */
 #define LOWEST 0x10000UL
+#define FILL_STEP (256UL << 10)
 #define RSEQ_SIGNATURE 0x53053053
 #define RSEQ_FAILED ((uint32_t)-2)
 
@@ -237,7 +238,7 @@ static void map_region(const struct copy_region *region, int fd)
 
     if (!is_file)
         flags |= MAP_ANONYMOUS | (region->kind == COPY_STACK ? MAP_GROWSDOWN : 0);
-    if (region->kind != COPY_SHARED && (region->prot & PROT_READ))
+    if (region->kind < COPY_SHARED && region->filled)
         prot = PROT_READ | PROT_WRITE;
     if (copy_call(SYS_mmap, (long)region->start, (long)(region->end - region->start), prot, flags,
                   is_file ? fd : -1, is_file ? (long)region->offset : 0) != (long)region->start)
@@ -273,10 +274,16 @@ static void read_run(const struct loader *l, int pipe, const struct copy_run *ru
     if (run->start < LOWEST || run->len > COPY_TOP || stop > COPY_TOP ||
         (run->start < self + l->size && stop > self))
         END("the copy of the memory is not sound");
-    /* All at once is cheaper than page by page.  Not with huge pages: in a virtual machine they are
-     * often memory that was never used, which takes three times as long. */
-    copy_call(SYS_madvise, (long)run->start, (long)run->len, MADV_POPULATE_WRITE, 0, 0, 0);
-    read_all(pipe, run->start, run->len);
+    /* All at once is cheaper than page by page, but what was made must still be in the cache when
+     * it is filled.  Not with huge pages: in a virtual machine they are often memory that the host
+     * has taken back, which takes three times as long (docs/decisions/0066). */
+    for (uint64_t at = run->start; at < stop;) {
+        uint64_t len = stop - at < FILL_STEP ? stop - at : FILL_STEP;
+
+        copy_call(SYS_madvise, (long)at, (long)len, MADV_POPULATE_WRITE, 0, 0, 0);
+        read_all(pipe, at, len);
+        at += len;
+    }
 }
 
 /* Until the pipe's last run; nothing is left of the pipe then. */
@@ -313,7 +320,7 @@ static void fill(struct loader *l)
     for (uint32_t i = 0; i < l->header.n_regions; i++) {
         const struct copy_region *r = &l->regions[i];
 
-        if (r->kind < COPY_SHARED && (r->prot & PROT_READ) && r->prot != (PROT_READ | PROT_WRITE) &&
+        if (r->kind < COPY_SHARED && r->filled && r->prot != (PROT_READ | PROT_WRITE) &&
             copy_call(SYS_mprotect, (long)r->start, (long)(r->end - r->start), r->prot, 0, 0, 0))
             END("the memory of the copy cannot be protected");
     }

@@ -13,12 +13,13 @@
 
 #if defined(__x86_64__)
 #define MAPS_SIZE (1UL << 20)
-#define ENTRIES 8192UL /* of the page map, at a time */
+#define ENTRIES (COPY_PIECE / COPY_PAGE) /* of the page map, at a time */
 #define TOTAL_MAX (64UL << 30)
 #define PATH_SIZE 4096
 #define PRESENT (3ULL << 62) /* or swapped out */
 #define IS_FILES (1ULL << 61)
-#define TID_REACH 0x900 /* of what the C library keeps for a thread */
+#define TID_REACH 0x900         /* of what the C library keeps for a thread */
+#define HIDDEN_MAX (16UL << 30) /* of memory that cannot be read, and may have pages all the same */
 
 struct saver {
     struct copy_header header;
@@ -27,6 +28,7 @@ struct saver {
     char maps[MAPS_SIZE];
     char path[PATH_SIZE];
     int pagemap;
+    uint64_t hidden;
     uint32_t alive;
     struct part {
         struct saver *saver;
@@ -140,6 +142,48 @@ static bool is_our_stack(const struct map_line *line)
     return line->start <= here && here < line->end;
 }
 
+/* Whether the copy would not have this page without us. */
+static bool is_own(const struct copy_region *region, uint64_t entry)
+{
+    if (region->kind == COPY_FILE)
+        return (entry & PRESENT) && !(entry & IS_FILES);
+    return region->kind == COPY_BROUGHT || (entry & PRESENT);
+}
+
+/* The entries of the pages from `at` on; how many, or an error. */
+static long read_entries(struct part *p, uint64_t at, uint64_t end)
+{
+    uint64_t n = (end - at) / COPY_PAGE;
+
+    if (n > ENTRIES)
+        n = ENTRIES;
+    if (copy_call(SYS_pread64, p->saver->pagemap, (long)p->entries, (long)(n * 8),
+                  (long)(at / COPY_PAGE * 8), 0, 0) != (long)(n * 8))
+        return -EIO;
+    return (long)n;
+}
+
+/* A program can forbid itself memory that it has written, and permit it again later.  This process
+ * ends after the copy, so it may permit itself what it likes. */
+static long show_hidden(struct saver *s, struct copy_region *region)
+{
+    struct part *p = &s->parts[0];
+    long n = 0;
+
+    s->hidden += region->end - region->start;
+    if (s->hidden > HIDDEN_MAX)
+        return -ENOTSUP; /* to look at all of it would take too long */
+    for (uint64_t at = region->start; n >= 0 && at < region->end; at += (uint64_t)n * COPY_PAGE) {
+        n = read_entries(p, at, region->end);
+        for (long i = 0; i < n && !region->filled; i++)
+            region->filled = is_own(region, p->entries[i]);
+    }
+    if (n < 0 || !region->filled)
+        return n < 0 ? n : 0;
+    return copy_call(SYS_mprotect, (long)region->start, (long)(region->end - region->start),
+                     PROT_READ, 0, 0, 0);
+}
+
 static long add_region(struct saver *s, const struct map_line *line)
 {
     struct copy_region *region = &s->regions[s->header.n_regions];
@@ -166,6 +210,9 @@ static long add_region(struct saver *s, const struct map_line *line)
         r = -ENOTSUP;
     if (r == 1)
         region->kind = COPY_BROUGHT;
+    region->filled = line->readable && region->kind < COPY_SHARED;
+    if (r >= 0 && !line->readable && region->kind < COPY_SHARED)
+        r = show_hidden(s, region);
     s->header.n_regions += r >= 0;
     return r < 0 ? r : 0;
 }
@@ -221,8 +268,8 @@ static void save_process(struct copy_header *h)
         copy_call(SYS_rt_sigaction, i + 1, 0, (long)&h->actions[i], 8, 0, 0);
 }
 
-static long give_piece(const struct part *p, const struct copy_region *region, uint64_t start,
-                       uint64_t end)
+static long give_run(const struct part *p, const struct copy_region *region, uint64_t start,
+                     uint64_t end)
 {
     const struct copy_run run = { start, end - start };
     long r = write_all(p, &run, sizeof(run));
@@ -234,58 +281,42 @@ static long give_piece(const struct part *p, const struct copy_region *region, u
                                       : give_pages(p, start, run.len);
 }
 
-/* The pieces of it that are this thread's. */
-static long give_run(const struct part *p, const struct copy_region *region, uint64_t start,
-                     uint64_t end)
+static long give_piece(struct part *p, const struct copy_region *region, uint64_t at, uint64_t end)
 {
-    long r = 0;
+    uint64_t run = 0;
+    long r = 0, n = read_entries(p, at, end);
 
-    while (r >= 0 && start < end) {
-        uint64_t stop = (start / COPY_PIECE + 1) * COPY_PIECE;
+    if (n < 0)
+        return n;
+    for (long i = 0; r >= 0 && i < n; i++, at += COPY_PAGE) {
+        bool own = is_own(region, p->entries[i]);
 
-        if (stop > end)
-            stop = end;
-        if ((start / COPY_PIECE) % 2 == p->number)
-            r = give_piece(p, region, start, stop);
-        start = stop;
+        if (own && !run)
+            run = at;
+        if (!own && run) {
+            r = give_run(p, region, run, at);
+            run = 0;
+        }
     }
-    return r;
+    return r >= 0 && run ? give_run(p, region, run, end) : r;
 }
 
-/* Whether the copy would not have this page without us. */
-static bool is_own(const struct copy_region *region, uint64_t entry)
-{
-    if (region->kind == COPY_FILE)
-        return (entry & PRESENT) && !(entry & IS_FILES);
-    return region->kind == COPY_BROUGHT || (entry & PRESENT);
-}
-
+/* The pieces of it that are this thread's. */
 static long give_region(struct part *p, const struct copy_region *region)
 {
-    uint64_t run = 0, at = region->start;
+    uint64_t at = region->start;
     long r = 0;
 
     while (r >= 0 && at < region->end) {
-        uint64_t n = (region->end - at) / COPY_PAGE;
+        uint64_t stop = (at / COPY_PIECE + 1) * COPY_PIECE;
 
-        if (n > ENTRIES)
-            n = ENTRIES;
-        r = copy_call(SYS_pread64, p->saver->pagemap, (long)p->entries, (long)(n * 8),
-                      (long)(at / COPY_PAGE * 8), 0, 0);
-        if (r != (long)(n * 8))
-            return -EIO;
-        for (uint64_t i = 0; r >= 0 && i < n; i++, at += COPY_PAGE) {
-            bool own = is_own(region, p->entries[i]);
-
-            if (own && !run)
-                run = at;
-            if (!own && run) {
-                r = give_run(p, region, run, at);
-                run = 0;
-            }
-        }
+        if (stop > region->end)
+            stop = region->end;
+        if ((at / COPY_PIECE) % 2 == p->number)
+            r = give_piece(p, region, at, stop);
+        at = stop;
     }
-    return r >= 0 && run ? give_run(p, region, run, region->end) : r;
+    return r;
 }
 
 /* A reader that misses the last run knows that this has failed. */
@@ -297,7 +328,7 @@ static void give_part(void *context)
     long r = 0;
 
     for (uint32_t i = 0; r >= 0 && i < s->header.n_regions; i++)
-        if ((s->regions[i].prot & PROT_READ) && s->regions[i].kind < COPY_SHARED)
+        if (s->regions[i].filled)
             r = give_region(p, &s->regions[i]);
     if (r >= 0)
         (void)write_all(p, &last, sizeof(last));
@@ -315,7 +346,7 @@ static long give_table(const struct saver *s)
 
 static long save(struct saver *s, int first, int second)
 {
-    long r = read_regions(s);
+    long r;
 
     s->parts[0].pipe = first;
     s->parts[1].pipe = second;
@@ -323,8 +354,7 @@ static long save(struct saver *s, int first, int second)
     s->parts[0].saver = s->parts[1].saver = s;
     s->pagemap = (int)copy_call(SYS_openat, AT_FDCWD, (long)"/proc/self/pagemap",
                                 O_RDONLY | O_CLOEXEC, 0, 0, 0);
-    if (r == 0 && s->pagemap < 0)
-        r = s->pagemap;
+    r = s->pagemap < 0 ? s->pagemap : read_regions(s);
     s->header.magic = COPY_MAGIC;
     save_process(&s->header);
     if (r < 0 || (r = give_table(s)) < 0)

@@ -167,8 +167,10 @@ void mcp_roots_forget(struct mcp_peer *peer);
 sbr_request *mcp_request_make(struct mcp_call *call, const char *language);
 /* The same without arguments, for a command of ours. */
 sbr_request *mcp_request_plain(struct mcp_call *call);
-/* The memory of a request with these arguments, which nothing has checked yet. */
-uint64_t mcp_request_memory(const struct mcp_settings *settings, const json_t *arguments);
+/* The memory of a request with these arguments, which nothing has checked yet, in the stage that
+ * takes most.  `work`: it finds its languages by the files. */
+uint64_t mcp_request_memory(const struct mcp_settings *settings, const json_t *arguments,
+                            bool work);
 /* The time limit that the arguments ask for, if any.  False: it is too long; the call failed. */
 bool mcp_request_timeout(struct mcp_call *call, uint64_t *ret_ms);
 

@@ -6,6 +6,7 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "config/config.h"
+#include "lib/runner.h"
 #include "mcp/mcp_internal.h"
 
 /* Where the operator has set none: as long as a client waits, not the short default of a run. */
@@ -34,14 +35,18 @@ static uint64_t most(const struct mcp_settings *settings, enum sbr_limit which)
     return base->limits.value[which];
 }
 
-uint64_t mcp_request_memory(const struct mcp_settings *settings, const json_t *arguments)
+uint64_t mcp_request_memory(const struct mcp_settings *settings, const json_t *arguments, bool work)
 {
     json_int_t asked = json_integer_value(json_object_get(arguments, "memory_mb"));
     uint64_t allowed = most(settings, SBR_MEMORY_BYTES);
+    sbr_request like = *settings->base; /* only looked at: nothing in it is the copy's own */
 
-    if (asked <= 0)
-        return settings->base->limits.value[SBR_MEMORY_BYTES];
-    return (uint64_t)asked < allowed / MIB ? (uint64_t)asked * MIB : allowed;
+    like.language = (char *)(uintptr_t)mcp_text(arguments, "language");
+    like.deps.n = json_array_size(json_object_get(arguments, "packages"));
+    if (asked > 0)
+        like.limits.value[SBR_MEMORY_BYTES] =
+            (uint64_t)asked < allowed / MIB ? (uint64_t)asked * MIB : allowed;
+    return work ? runner_memory_of_any(&like) : runner_memory_of(&like);
 }
 
 /* False: the call has failed. */

@@ -9,7 +9,7 @@
 #include "model/result.h"
 
 #define RESULT_SCHEMA 1
-#define PIECE (32u << 10)
+#define PIECE (8u << 10)
 
 /* A part from the start that ends where a character ends. */
 static size_t piece_of(const char *data, size_t len)
@@ -25,18 +25,22 @@ static size_t piece_of(const char *data, size_t len)
  * would take six bytes: these become base64. */
 bool result_is_best_as_text(const char *data, size_t len)
 {
-    size_t escaped = 0, part;
+    size_t unusual = 0, escaped = 0, part; /* of the pieces that are not usual */
 
     if (!data)
         return true; /* and `len` is 0 */
-    /* In pieces that stay in the CPU's cache between the two looks at them. */
+    /* In pieces that stay in the CPU's cache between the looks at them. */
     for (size_t at = 0; at < len; at += part) {
         part = piece_of(data + at, len - at);
+        if (jsonw_is_usual(data + at, part))
+            continue;
         if (!text_is_utf8(data + at, part))
             return false;
+        unusual += part;
         escaped += jsonw_escaped_len(data + at, part);
     }
-    return len < 64 || escaped <= 2 * len;
+    /* A usual piece is never too long, and may make up for the others. */
+    return len < 64 || escaped <= 2 * unusual || jsonw_escaped_len(data, len) <= 2 * len;
 }
 
 static void put_part(struct jsonw *j, const char *key, const char *data, size_t len, bool utf8)

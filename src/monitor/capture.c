@@ -101,7 +101,7 @@ static char *capture_place(struct capture *capture)
 {
     char *kept = NULL;
 
-    if (capture->keep && capture->kept.head.len >= CHUNK && capture_room(capture) >= CHUNK)
+    if (capture->keep && capture->kept.kept.len >= CHUNK && capture_room(capture) >= CHUNK)
         kept = head_tail_room(&capture->kept, CHUNK);
     return kept ? kept : chunk_buffer;
 }

@@ -1,19 +1,18 @@
 #include "monitor/head_tail.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 void head_tail_init(struct head_tail *both, size_t head_max, size_t tail_max)
 {
     *both = (struct head_tail){ .head_max = head_max, .ring_max = tail_max };
-    buf_init(&both->head, head_max + tail_max); /* the tail joins it when nothing is between them */
-    buf_init(&both->ring, tail_max);
+    buf_init(&both->kept, head_max + tail_max);
 }
 
 void head_tail_done(struct head_tail *both)
 {
-    buf_done(&both->head);
-    buf_done(&both->ring);
+    buf_done(&both->kept);
 }
 
 static size_t min_size(size_t a, size_t b)
@@ -21,54 +20,64 @@ static size_t min_size(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* A ring that is not full yet grows; a full one loses its oldest bytes. */
-static void ring_add(struct head_tail *both, const char *data, size_t len)
+/* Without memory for more: what is there becomes the head and the ring. */
+static void stop_growing(struct head_tail *both)
 {
-    struct buf *ring = &both->ring;
-    size_t part;
+    size_t len = both->kept.len;
 
-    if (len > both->ring_max) {
-        data += len - both->ring_max;
-        len = both->ring_max;
-    }
-    part = min_size(len, both->ring_max - ring->len);
-    if (part && buf_add(ring, data, part) < 0)
-        return;
-    for (data += part, len -= part; len; data += part, len -= part) {
-        part = min_size(len, both->ring_max - both->ring_start);
-        memcpy(ring->data + both->ring_start, data, part);
-        both->ring_start = (both->ring_start + part) % both->ring_max;
-    }
+    both->kept.failed = false;
+    both->kept.max = len;
+    both->head_max = min_size(both->head_max, len - len / 2);
+    both->ring_max = len - both->head_max;
 }
 
 char *head_tail_room(struct head_tail *both, size_t len)
 {
     char *room;
 
-    if (both->head.failed || len > both->head_max - both->head.len)
+    if (len > both->kept.max - both->kept.len)
         return NULL;
-    room = buf_extend(&both->head, len);
+    room = buf_extend(&both->kept, len);
     if (room)
-        both->head.len -= len;
+        both->kept.len -= len;
+    else
+        stop_growing(both);
     return room;
 }
 
 void head_tail_added(struct head_tail *both, size_t len)
 {
     both->total += len;
-    both->head.len += len;
-    both->head.data[both->head.len] = '\0';
+    both->kept.len += len;
+    both->kept.data[both->kept.len] = '\0';
+}
+
+/* The ring is full and loses its oldest bytes. */
+static void ring_add(struct head_tail *both, const char *data, size_t len)
+{
+    size_t part;
+
+    if (len > both->ring_max) {
+        data += len - both->ring_max;
+        len = both->ring_max;
+    }
+    for (; len; data += part, len -= part) {
+        part = min_size(len, both->ring_max - both->ring_start);
+        memcpy(both->kept.data + both->head_max + both->ring_start, data, part);
+        both->ring_start = (both->ring_start + part) % both->ring_max;
+    }
 }
 
 void head_tail_add(struct head_tail *both, const char *data, size_t len)
 {
-    size_t part = both->head.failed ? 0 : min_size(len, both->head_max - both->head.len);
+    size_t part = min_size(len, both->kept.max - both->kept.len);
 
     both->total += len;
-    if (part)
-        (void)!buf_add(&both->head, data, part); /* without memory: the head ends here */
-    if (len > part && !both->ring.failed)
-        ring_add(both, data + part, len - part);
+    if (part && buf_add(&both->kept, data, part) < 0) {
+        stop_growing(both);
+        part = 0;
+    }
+    ring_add(both, data + part, len - part);
 }
 
 static size_t character_len(unsigned char lead)
@@ -102,44 +111,55 @@ static size_t rest_of_character(const char *data, size_t len)
     return n;
 }
 
-static void add_ring(const struct head_tail *both, struct buf *to)
+/* The ring in the order of its bytes. */
+static void take_tail(const struct head_tail *both, bool is_cut, bool goes_on, struct output *ret)
 {
-    const struct buf *ring = &both->ring;
-
-    if (ring->len && buf_add(to, ring->data + both->ring_start, ring->len - both->ring_start) == 0)
-        (void)!buf_add(to, ring->data, both->ring_start);
-}
-
-static void take_tail(struct head_tail *both, bool is_cut, bool goes_on, struct output *ret)
-{
+    const char *ring = both->kept.len ? both->kept.data + both->head_max : NULL;
+    size_t len = both->kept.len - both->head_max;
     struct buf tail;
 
-    buf_init(&tail, both->ring.len);
-    add_ring(both, &tail);
+    buf_init(&tail, len);
+    if (len && buf_add(&tail, ring + both->ring_start, len - both->ring_start) == 0)
+        (void)!buf_add(&tail, ring, both->ring_start);
     if (tail.data && is_cut)
         buf_drop(&tail, rest_of_character(tail.data, tail.len));
     if (goes_on)
         cut_end(&tail);
     ret->tail = buf_take(&tail, &ret->tail_len);
+    if (!ret->tail)
+        ret->tail_len = 0;
+}
+
+/* The head alone, without the memory of the ring. */
+static void drop_ring(struct head_tail *both)
+{
+    struct buf *kept = &both->kept;
+    char *less;
+
+    if (!kept->data)
+        return;
+    kept->len = both->head_max;
+    kept->data[kept->len] = '\0';
+    less = realloc(kept->data, kept->len + 1);
+    if (less) {
+        kept->data = less;
+        kept->capacity = kept->len + 1;
+    }
 }
 
 void head_tail_take(struct head_tail *both, bool goes_on, struct output *ret)
 {
-    struct buf *head = &both->head;
-    bool cut = both->total > head->len + both->ring.len;
+    bool cut = both->total > both->kept.len;
 
-    head->failed = !head->data && head->failed; /* what is there is better than nothing */
-    if (cut)
+    if (cut) {
         take_tail(both, true, goes_on, ret);
-    else
-        add_ring(both, head);
+        drop_ring(both);
+    }
     if (cut || goes_on)
-        cut_end(head);
-    ret->data = buf_take(head, &ret->len);
+        cut_end(&both->kept);
+    ret->data = buf_take(&both->kept, &ret->len);
     if (!ret->data)
         ret->len = 0;
-    if (!ret->tail)
-        ret->tail_len = 0;
     head_tail_done(both);
 }
 

@@ -9,17 +9,17 @@
 #include "model/result.h"
 
 struct head_tail {
-    struct buf head; /* filled first */
-    struct buf ring; /* the last bytes behind the head */
+    /* All bytes, as long as they fit.  Then what is behind the head is a ring of the last ones. */
+    struct buf kept;
     size_t head_max, ring_max;
-    size_t ring_start; /* of the oldest byte of a full ring */
+    size_t ring_start; /* of the oldest byte of the ring */
     uint64_t total;
 };
 
 void head_tail_init(struct head_tail *both, size_t head_max, size_t tail_max);
 void head_tail_done(struct head_tail *both);
 /* Where the next `len` bytes can be put without a copy: for head_tail_added, or forgotten.  NULL:
- * the head has no room for them. */
+ * there is no room for them. */
 char *head_tail_room(struct head_tail *both, size_t len);
 void head_tail_added(struct head_tail *both, size_t len);
 void head_tail_add(struct head_tail *both, const char *data, size_t len);

@@ -25,8 +25,9 @@ struct monitor {
     const struct plan *plan;
     struct capture out, err;
     struct stdin_pump stdin_pump;
-    int kernel;   /* of a session: the channel of its kernel; -1: none */
-    int terminal; /* the master side of the program's; -1: none, or not yet */
+    uint32_t pauses; /* that init has to carry out, by the count of its report */
+    int kernel;      /* of a session: the channel of its kernel; -1: none */
+    int terminal;    /* the master side of the program's; -1: none, or not yet */
     void (*on_terminal)(void *context);
     struct seccomp_notify seccomp_notify;
     struct kernel_denials kernel_denials;
@@ -82,6 +83,9 @@ void monitor_interrupt(struct monitor *m);
 void monitor_signal(const struct monitor *m, int number);
 /* Stops everything inside; the time limit does not count until monitor_resume. */
 void monitor_pause(struct monitor *m);
+/* Waits until everything stands, as far as init can say: not for longer than it takes to lose
+ * patience with a busy machine. */
+void monitor_await_pause(const struct monitor *m);
 void monitor_resume(struct monitor *m);
 /* The size of the program's terminal, if it has one. */
 void monitor_resize(struct monitor *m, unsigned int rows, unsigned int columns);

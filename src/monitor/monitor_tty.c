@@ -1,13 +1,18 @@
 /* The part of the monitor for a program that a user works with: its terminal, signals, pauses. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include "monitor/monitor.h"
+
+#define PAUSE_STEP_NS 50000  /* init has no other way to say that it is done */
+#define PAUSE_WAIT_US 500000 /* for processes that do not stop */
 
 /* Init notes REPORT_RUNNING a moment after the program began and perhaps wrote something, to which
  * an order may be the answer.  From ready_us on init reads nothing but orders. */
@@ -73,7 +78,18 @@ void monitor_pause(struct monitor *m)
     if (!program_runs(m) || report->paused_since_us)
         return;
     report->paused_since_us = clock_now_us();
+    m->pauses = atomic_load(&report->pauses) + 1;
     sandbox_pause(m->box, true);
+}
+
+void monitor_await_pause(const struct monitor *m)
+{
+    const struct timespec step = { .tv_nsec = PAUSE_STEP_NS };
+    uint64_t deadline = clock_now_us() + PAUSE_WAIT_US;
+
+    while (program_runs(m) && atomic_load(&m->box->report->pauses) != m->pauses &&
+           clock_now_us() < deadline)
+        nanosleep(&step, NULL);
 }
 
 /* The timer of the time limit fires at its old time and is then set anew. */

@@ -55,6 +55,36 @@ static int add_name(struct plan *plan, const struct plan_input *in,
     return name->link || read_only ? 0 : add_writable(plan, path, err);
 }
 
+static bool is_top(const struct plan_input *in, const char *name, size_t len)
+{
+    for (size_t i = 0; i < in->image->n_names; i++)
+        if (strlen(in->image->names[i].name) == len &&
+            !strncmp(in->image->names[i].name, name, len))
+            return true;
+    for (size_t i = 0; i < in->n_trees; i++) {
+        const char *target = in->trees[i].target + 1;
+
+        if (!strncmp(target, name, len) && (!target[len] || target[len] == '/'))
+            return true;
+    }
+    return false;
+}
+
+/* The first name of a work directory that is to be made: in the root itself nothing can be made
+ * once it is read-only. */
+static int add_top_of_workdir(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    const char *path = in->new_workdir ? in->new_workdir + 1 : "";
+    size_t len = strcspn(path, "/");
+    const struct plan_image_name top = { .name = plan_printf(plan, "%.*s", (int)len, path) };
+
+    if (!top.name)
+        return err_set_oom(err, "plan");
+    if (!len || plan_image_is_ours(top.name, in->language) || is_top(in, path, len))
+        return 0;
+    return add_name(plan, in, &top, err);
+}
+
 int plan_image_root(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
     struct plan_op resolver = plan_network_resolver(plan);
@@ -64,6 +94,8 @@ int plan_image_root(struct plan *plan, const struct plan_input *in, sbr_error *e
     for (size_t i = 0; i < in->image->n_names; i++)
         if (add_name(plan, in, &in->image->names[i], err) < 0)
             return err->code;
+    if (add_top_of_workdir(plan, in, err) < 0)
+        return err->code;
     resolver.flags |= OP_OVER;
     if (plan_add_op(plan, hosts_op, err) < 0)
         return err->code;

@@ -28,6 +28,7 @@ struct plan_image {
     bool runs_objects;                  /* its C library takes our shared objects */
     bool kept;                          /* in the store: nothing in it changes */
     const char *workdir; /* for a request that brings nothing to /work; may be NULL */
+    bool has_workdir;    /* it is there; otherwise it is made */
 };
 
 /* The image's trees and names.  Its own files in /etc stay, but for what names the network. */

@@ -289,7 +289,7 @@ static bool needs_program(const struct plan_input *in)
 }
 
 /* The image's own directory counts where nothing of the request is at /work. */
-static const char *choose_workdir(const struct plan_input *in)
+const char *plan_workdir(const struct plan_input *in)
 {
     const sbr_request *req = in->request;
     bool has_work = req->n_files || req->code || req->project || req->workspace || in->language;
@@ -298,7 +298,24 @@ static const char *choose_workdir(const struct plan_input *in)
         return INSIDE_WORK;
     if (req->workdir)
         return req->workdir;
-    return in->image && in->image->workdir && !has_work ? in->image->workdir : INSIDE_WORK;
+    if (!in->image || !in->image->workdir || has_work)
+        return INSIDE_WORK;
+    return in->image->has_workdir || !req->read_only ? in->image->workdir : INSIDE_WORK;
+}
+
+/* As Docker does, makes the directory where an image lacks it. */
+static int add_workdir(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    struct plan_op made = { .kind = OP_PROGRAM, .flags = OP_DIRECTORY | OP_OVER, .mode = 0755 };
+
+    if (keep_word(plan, in->new_workdir ? in->new_workdir : plan_workdir(in), &plan->workdir, err) <
+        0)
+        return err->code;
+    made.to = plan->workdir + 1;
+    if (in->new_workdir && plan_add_op(plan, made, err) < 0)
+        return err->code;
+    plan->workdir = plan_inside(plan, plan->workdir);
+    return 0;
 }
 
 static int check_session(const struct plan_input *in, sbr_error *err)
@@ -345,9 +362,8 @@ int plan_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
     if (needs_program(in) && !source)
         return err_set(err, SBR_E_INVALID, "plan", "there is no program; give %s",
                        request_word(in->request, CALLED_A_PROGRAM));
-    if (keep_word(plan, choose_workdir(in), &plan->workdir, err) < 0)
+    if (add_workdir(plan, in, err) < 0)
         return err->code;
-    plan->workdir = plan_inside(plan, plan->workdir);
     if (source)
         path =
             plan_printf(plan, "%s" INSIDE_WORK "/%s", plan->run_dir ? plan->run_dir : "", source);

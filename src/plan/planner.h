@@ -60,6 +60,7 @@ struct plan_input {
     const struct plan_tree *trees; /* volumes and the tree at /work */
     size_t n_trees;
     const struct plan_image *image; /* NULL: the root has the host's /usr */
+    const char *new_workdir;        /* one that the image lacks and that is made; NULL: none */
     /* The code's file name when the language's is taken; NULL: the language's. */
     const char *code_name;
     const struct request_file *manifests; /* of the project, for the installer */
@@ -73,6 +74,8 @@ struct plan_input {
     const char *test_fail;
 };
 
+/* Where the program starts; `new_workdir` is not looked at. */
+const char *plan_workdir(const struct plan_input *in);
 /* Everything in the input must outlive the plan. */
 int planner_make(const struct plan_input *in, struct plan **ret, sbr_error *err) must_check;
 

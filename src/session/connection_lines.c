@@ -32,7 +32,24 @@ struct connection {
     bool left;  /* it was interrupted before that */
     bool waits; /* for its turn, with this: */
     struct cell_request request;
+    int given[CONNECTION_GIVEN]; /* file descriptors that came with a line; only to a spare */
+    size_t n_given;
 };
+
+static void close_given(struct connection *c)
+{
+    while (c->n_given)
+        close(c->given[--c->n_given]);
+}
+
+bool connection_take_given(struct connection *c, int ret[CONNECTION_GIVEN])
+{
+    if (c->n_given != CONNECTION_GIVEN)
+        return false;
+    memcpy(ret, c->given, sizeof(c->given));
+    c->n_given = 0;
+    return true;
+}
 
 static void forget(struct session *s, struct connection *c)
 {
@@ -76,6 +93,7 @@ static void connection_drop(struct session *s, struct connection *c)
     buf_done(&c->in);
     buf_done(&c->out);
     free(take_ptr(c->request.code));
+    close_given(c);
     c->waits = c->holds = false;
     loop_free_later(&s->loop, &c->garbage);
     if (holds)
@@ -224,6 +242,27 @@ static void handle_lines(struct session *s, struct connection *c, size_t fresh)
         buf_drop(&c->in, at);
 }
 
+/* A session that is no spare takes no file descriptors: the kernel closes them. */
+static ssize_t receive(const struct session *s, struct connection *c, char *to)
+{
+    int fds[FD_MAX_PASSED];
+    size_t n = 0;
+    ssize_t len;
+
+    if (!s->spare.waits)
+        return read(c->watch.fd, to, READ_SIZE);
+    len = fd_receive(c->watch.fd, to, READ_SIZE, fds, &n);
+    if (n)
+        close_given(c);
+    for (size_t i = 0; i < n; i++) {
+        if (i < CONNECTION_GIVEN)
+            c->given[c->n_given++] = fds[i];
+        else
+            close(fds[i]);
+    }
+    return len;
+}
+
 static void read_in(struct session *s, struct connection *c)
 {
     char *to = buf_extend(&c->in, READ_SIZE);
@@ -234,7 +273,7 @@ static void read_in(struct session *s, struct connection *c)
         connection_drop(s, c);
         return;
     }
-    n = read(c->watch.fd, to, READ_SIZE);
+    n = receive(s, c, to);
     c->in.len -= READ_SIZE - (size_t)(n > 0 ? n : 0);
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
         connection_drop(s, c);

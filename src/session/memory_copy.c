@@ -68,6 +68,16 @@ bool memory_copy_ask(struct session *s, struct connection *c)
     return s->image_fds[0] >= 0;
 }
 
+/* Its pipes are empty then, and the copy knows no more than that. */
+void memory_copy_answered(struct session *s, const struct frame *frame, const json_t *payload)
+{
+    const char *why = json_string_value(json_object_get(payload, "message"));
+
+    if (why && strcmp(frame->arg, "ok") != 0 && !link_is_alone(&s->copies))
+        snprintf(link_owner(s->copies.prev, struct session_copy, link)->because,
+                 sizeof(((struct session_copy *)0)->because), "%s", why);
+}
+
 void memory_copy_forget(struct session *s)
 {
     close_both(s->image_fds);
@@ -123,7 +133,7 @@ bool memory_copy_failed(struct session *s)
     if (!failed)
         return false;
     json_decref(take_ptr(s->copied));
-    snprintf(s->replay.because, sizeof(s->replay.because), "%s", s->reason);
+    snprintf(s->replay.because, sizeof(s->replay.because), "%.230s", s->reason);
     if (replay_history(s, &err) < 0) {
         snprintf(s->reason, sizeof(s->reason), "%.200s", err.message);
         return false;

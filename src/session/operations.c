@@ -419,10 +419,11 @@ static void op_dep(struct session *s, struct connection *c, const json_t *line)
 static void op_adopt(struct session *s, struct connection *c, const json_t *line)
 {
     sbr_error err = { 0 };
-    json_t *answer = spare_adopt(s, line, &err);
+    json_t *answer = json_object_get(line, "copy") ? spare_copy_adopt(s, c, line, &err)
+                                                   : spare_adopt(s, line, &err);
 
     answer_files(s, c, answer, &err);
-    if (answer)
+    if (answer && s->state == SESSION_READY) /* a copy does so once it has its memory */
         s->hooks->leave_spare(s);
 }
 

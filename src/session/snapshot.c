@@ -19,6 +19,7 @@
 #define DEPTH_MAX 64
 #define PATH_SIZE 2048
 #define NAMED_MAX 20 /* paths that could not be put back */
+#define TEXT_MAX ((size_t)128 << 20)
 #define DATA_NAME "state.new"
 
 static const char *const tops[] = { "work", "tmp" };
@@ -177,6 +178,7 @@ struct snapshot *snapshot_take(struct session *s, uint64_t cell, sbr_error *err)
     if (!snapshot->entries || snapshot->data_fd < 0)
         r = err_set_errno(err, "session", "cannot save the files of the session");
     runner_pause(s->job, true);
+    runner_await_pause(s->job);
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(tops); i++)
         r = walk_top(&v, tops[i], save_entry, err);
     runner_pause(s->job, false);
@@ -335,6 +337,7 @@ int snapshot_restore(struct session *s, const struct snapshot *snapshot, json_t 
     json_object_set_new(how, "restored", json_integer(0));
     json_object_set_new(how, "not_restored", json_array());
     runner_pause(s->job, true);
+    runner_await_pause(s->job);
     for (size_t i = 0; r == 0 && i < ARRAY_LEN(tops); i++) {
         r = walk_top(&v, tops[i], remove_new, err);
         if (r == 0)
@@ -354,6 +357,79 @@ void snapshot_free(struct snapshot *snapshot)
     free(snapshot->entries);
     buf_done(&snapshot->paths);
     free(snapshot);
+}
+
+json_t *snapshot_write(const struct snapshot *snapshot, const char *text)
+{
+    size_t len = snapshot->n * sizeof(*snapshot->entries), text_len = text ? strlen(text) : 0;
+
+    if (lseek(snapshot->data_fd, (off_t)snapshot->bytes, SEEK_SET) < 0 ||
+        fd_write_all(snapshot->data_fd, snapshot->entries, len) < 0 ||
+        fd_write_all(snapshot->data_fd, snapshot->paths.data, snapshot->paths.len) < 0 ||
+        fd_write_all(snapshot->data_fd, text, text_len) < 0)
+        return NULL;
+    return json_pack("{s:I, s:I, s:I, s:I}", "bytes", (json_int_t)snapshot->bytes, "entries",
+                     (json_int_t)snapshot->n, "paths", (json_int_t)snapshot->paths.len, "text",
+                     (json_int_t)text_len);
+}
+
+static size_t number_in(const json_t *numbers, const char *name, size_t most)
+{
+    json_int_t value = json_integer_value(json_object_get(numbers, name));
+
+    return value < 0 ? 0 : (size_t)value > most ? most : (size_t)value;
+}
+
+/* Reads `len` bytes and adds a zero behind them. */
+static char *read_part(int fd, size_t len)
+{
+    char *data = malloc(len + 1);
+
+    if (data && fd_read_full(fd, data, len) == (ssize_t)len) {
+        data[len] = '\0';
+        return data;
+    }
+    free(data);
+    return NULL;
+}
+
+static bool read_table(struct snapshot *snapshot, const json_t *numbers)
+{
+    size_t paths = number_in(numbers, "paths", SNAPSHOT_ENTRIES * (size_t)PATH_SIZE);
+    scoped_free char *text = NULL;
+
+    snapshot->bytes = number_in(numbers, "bytes", SNAPSHOT_BYTES);
+    snapshot->n = number_in(numbers, "entries", SNAPSHOT_ENTRIES);
+    if (lseek(snapshot->data_fd, (off_t)snapshot->bytes, SEEK_SET) < 0)
+        return false;
+    snapshot->entries =
+        (void *)read_part(snapshot->data_fd, snapshot->n * sizeof(*snapshot->entries));
+    text = read_part(snapshot->data_fd, paths);
+    if (!snapshot->entries || !text || buf_add(&snapshot->paths, text, paths + 1) < 0)
+        return false;
+    for (size_t i = 0; i < snapshot->n; i++)
+        if (snapshot->entries[i].path >= snapshot->paths.len)
+            return false;
+    return true;
+}
+
+struct snapshot *snapshot_read(int take_fd, const json_t *numbers, char **ret_text)
+{
+    struct snapshot *snapshot = calloc(1, sizeof(*snapshot));
+
+    if (!snapshot) {
+        close(take_fd);
+        return NULL;
+    }
+    link_init(&snapshot->link);
+    buf_init(&snapshot->paths, SIZE_MAX / 2);
+    snapshot->whole = true;
+    snapshot->data_fd = take_fd;
+    if (read_table(snapshot, numbers) &&
+        (*ret_text = read_part(take_fd, number_in(numbers, "text", TEXT_MAX))) != NULL)
+        return snapshot;
+    snapshot_free(snapshot);
+    return NULL;
 }
 
 struct snapshot *snapshot_find(struct session *s, uint64_t cell)

@@ -39,6 +39,12 @@ int snapshot_restore(struct session *s, const struct snapshot *snapshot, json_t 
                      sbr_error *err) must_check;
 void snapshot_free(struct snapshot *snapshot);
 
+/* For another process of this program: writes what is not in the file behind the contents, with
+ * `text`; the numbers that snapshot_read needs are the answer, NULL: it cannot be written. */
+json_t *snapshot_write(const struct snapshot *snapshot, const char *text);
+/* Of that file, which it takes over; the caller frees *ret_text.  NULL: it is not sound. */
+struct snapshot *snapshot_read(int take_fd, const json_t *numbers, char **ret_text);
+
 /* Among those of the session. */
 struct snapshot *snapshot_find(struct session *s, uint64_t cell);
 /* Takes it over.  One of the same cell, later ones and more than there may be are dropped. */

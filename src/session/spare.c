@@ -22,7 +22,7 @@ extern char **environ;
 
 /* What a spare can have been made with.  Whatever else a request says, now or in a later version,
  * is either of no matter to a kernel that waits, or has no spare. */
-static bool is_plain(const sbr_request *req)
+bool spare_is_plain(const sbr_request *req)
 {
     sbr_request rest = *req;
 
@@ -87,7 +87,7 @@ void spare_name_key(const sbr_request *req, const struct language *language,
     struct sha256 sum;
 
     key[0] = '\0';
-    if (!is_plain(req) || engine_is_unwanted())
+    if (!spare_is_plain(req) || engine_is_unwanted())
         return;
     sha256_init(&sum);
     add_place(&sum);
@@ -127,20 +127,23 @@ static char *understand(const char *line, size_t len, uint64_t began_us)
     return text;
 }
 
+json_t *spare_adopt_words(const char *key, const char *caller, const struct session_bounds *bounds)
+{
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:b}", "op", "adopt", "key", key, "caller", caller,
+                     "idle_ms", (json_int_t)bounds->idle_ms, "freeze_ms",
+                     (json_int_t)bounds->freeze_ms, "held", bounds->held);
+}
+
 static char *adopt(sbr_session *s, const char *key, const char *caller,
                    const struct session_bounds *bounds)
 {
-    const struct timeval patience = { .tv_sec = PATIENCE_S };
     uint64_t began_us = clock_now_us();
-    json_t *request = json_pack("{s:s, s:s, s:s, s:I, s:I, s:b}", "op", "adopt", "key", key,
-                                "caller", caller, "idle_ms", (json_int_t)bounds->idle_ms,
-                                "freeze_ms", (json_int_t)bounds->freeze_ms, "held", bounds->held);
+    json_t *request = spare_adopt_words(key, caller, bounds);
     scoped_free char *line = NULL;
     sbr_error ignored; /* the session is made anew */
     size_t len;
     int r;
 
-    (void)setsockopt(s->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     r = session_client_send(s, request, &ignored);
     json_decref(request);
     if (r < 0 || session_client_read(s, &line, &len, &ignored) < 0)
@@ -148,24 +151,32 @@ static char *adopt(sbr_session *s, const char *key, const char *caller,
     return understand(line, len, began_us);
 }
 
-bool spare_take(const char *key, const char *caller, const struct session_bounds *bounds,
-                char **ret)
+sbr_session *spare_connect(const char *key)
 {
+    const struct timeval patience = { .tv_sec = PATIENCE_S };
     char id[SESSION_ID_SIZE];
     struct session_dir dir;
     sbr_session *s = NULL;
     sbr_error ignored; /* it has just been taken, or was killed */
-    char *made = NULL;
 
     if (!key[0])
-        return false;
+        return NULL;
     name_spare(key, id);
     if (session_dir_open_spare(id, &dir) < 0)
-        return false;
+        return NULL;
     if (session_client_connect(&dir, &s, &ignored) == 0)
-        made = adopt(s, key, caller, bounds);
-    session_client_free(s);
+        (void)setsockopt(s->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     session_dir_close(&dir);
+    return s;
+}
+
+bool spare_take(const char *key, const char *caller, const struct session_bounds *bounds,
+                char **ret)
+{
+    sbr_session *s = spare_connect(key);
+    char *made = s ? adopt(s, key, caller, bounds) : NULL;
+
+    session_client_free(s);
     if (made)
         *ret = made;
     return made != NULL;

@@ -31,4 +31,20 @@ json_t *spare_adopt(struct session *s, const json_t *line, sbr_error *err);
 /* Once it is adopted.  False: it has no maker, or none any more. */
 bool spare_ask_next(struct session *s);
 
+/* Connects to a spare of the key; NULL: there is none. */
+sbr_session *spare_connect(const char *key);
+/* Whether a session of that request has spares. */
+bool spare_is_plain(const sbr_request *req);
+/* What a client says to adopt one; the caller owns it. */
+json_t *spare_adopt_words(const char *key, const char *caller, const struct session_bounds *bounds);
+
+/* spare_copy.c */
+/* Gives the state of `made`, a copy that is being made, to a spare; *ret_fd says what becomes of
+ * it.  False: there is none, or it cannot. */
+bool spare_copy_give(const struct session *made, int *ret_fd);
+/* In the spare, as spare_adopt: takes that state from its client, and its kernel becomes the copy.
+ */
+json_t *spare_copy_adopt(struct session *s, struct connection *c, const json_t *line,
+                         sbr_error *err);
+
 #endif

@@ -66,7 +66,7 @@ static void report_start(struct session *s, const sbr_error *err)
         line = json_pack("{s:{s:i, s:s, s:s}}", "error", "code", err->code, "stage", err->stage,
                          "message", err->message);
     else
-        line = supervisor_describe_start(s, "cold");
+        line = supervisor_describe_start(s, s->spare.taken ? "parked" : "cold");
     if (!err && s->copied)
         json_object_update(line, s->copied);
     text = line ? json_dumps(line, JSON_COMPACT) : NULL;
@@ -99,6 +99,8 @@ static void name_end(struct session *s, const sbr_result *result, const sbr_erro
     else
         snprintf(s->reason, sizeof(s->reason), "the kernel ended: %s",
                  result_verdict_name(result->verdict));
+    if (result)
+        installer_words_add(s, result);
 }
 
 static void drop_job(struct session *s)
@@ -120,7 +122,7 @@ static void fail_start(struct session *s, const sbr_error *err)
     if (err && err->code)
         why = *err;
     else
-        err_set(&why, SBR_E_UNSUPPORTED, "session", "the kernel did not start: %.200s", s->reason);
+        err_set(&why, SBR_E_UNSUPPORTED, "session", "the kernel did not start: %.430s", s->reason);
     report_start(s, &why);
     s->closing = s->over = true;
 }
@@ -177,7 +179,7 @@ static void job_ended(struct session *s, const sbr_result *result, const sbr_err
     if (!started) {
         sbr_error why;
 
-        err_set(&why, SBR_E_UNSUPPORTED, "session", "the kernel did not start: %.200s", s->reason);
+        err_set(&why, SBR_E_UNSUPPORTED, "session", "the kernel did not start: %.430s", s->reason);
         answer_restart(s, &why);
         fail_start(s, err);
     }
@@ -409,7 +411,9 @@ static void answered(struct kernel *k, const struct frame *frame)
         loop_set_timer(&s->loop, TIMER_ASK, 0, NULL, NULL);
         if (asking && s->asks_state)
             supervisor_answer_state(s, asking, frame, payload);
-        else if (asking && !s->asks_copy) /* the copy answers by itself */
+        else if (s->asks_copy) /* the copy answers the client by itself */
+            memory_copy_answered(s, frame, payload);
+        else if (asking)
             connection_answer(s, asking,
                               json_pack("{s:s, s:O}", "status", frame->arg, "data", payload));
     }

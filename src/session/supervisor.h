@@ -139,6 +139,7 @@ struct session_copy {
     struct connection *client; /* NULL: it has left */
     struct loop_watch watch;   /* of what its process says */
     struct buf said;
+    char because[200]; /* the kernel cannot be copied; empty: it has not said so */
 };
 
 /* A package that is being installed for a living session. */
@@ -164,6 +165,7 @@ struct session_spare {
     uint64_t tool;             /* which interpreter its kernel was started from */
     struct loop_watch engine;
     int maker_fd; /* hears of its adoption; 0: it has no maker */
+    bool taken;   /* it was a spare, and is a copy of another session */
 };
 
 struct session {
@@ -190,7 +192,7 @@ struct session {
     bool over;    /* the process ends after this turn */
     bool closing; /* the client asked for the end */
     bool frozen;
-    char reason[240]; /* why the session is lost */
+    char reason[440]; /* why the session is lost */
     struct cell *cell;
     struct cell_slot slot;
     uint64_t cells;      /* the number of the last one */
@@ -253,6 +255,8 @@ json_t *replay_report(struct session *s);
 /* memory_copy.c */
 /* Has the kernel write its memory for a copy; false: it cannot. */
 bool memory_copy_ask(struct session *s, struct connection *c);
+/* The kernel says whether it can. */
+void memory_copy_answered(struct session *s, const struct frame *frame, const json_t *payload);
 /* No copy is made of it. */
 void memory_copy_forget(struct session *s);
 /* Of a copy: its sandbox is ready for the files and the memory. */
@@ -306,6 +310,9 @@ void supervisor_close(struct session *s, json_t *answer);
 void supervisor_run(struct session *s);
 /* Starts the kernel's run. */
 int supervisor_start_job(struct session *s, sbr_error *err) must_check;
+/* installer_words.c: adds to `reason` what an installer said, because a session that did not begin
+ * has no result with it. */
+void installer_words_add(struct session *s, const sbr_result *result);
 /* Ends the run at once; what is known afterwards is `reason`. */
 void supervisor_lose(struct session *s, const char *reason);
 /* What `create` answers. */
@@ -404,6 +411,9 @@ int connection_listen(struct session *s, sbr_error *err) must_check;
 void connection_send(struct session *s, struct connection *c, const char *text, size_t len);
 void connection_answer(struct session *s, struct connection *c, json_t *take_answer);
 void connection_error(struct session *s, struct connection *c, const sbr_error *err);
+/* The file descriptors that came with its lines; false when that are not so many. */
+#define CONNECTION_GIVEN 4
+bool connection_take_given(struct connection *c, int ret[CONNECTION_GIVEN]);
 /* The session ends with this client. */
 void connection_hold(struct connection *c);
 /* The client interrupts what it asked for; true: that is the cell which runs. */

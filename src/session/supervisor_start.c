@@ -307,6 +307,8 @@ static void copy_spoke(void *context, uint32_t events)
         return; /* its end is still to come */
     if (read_answer(copy->said.data, copy->said.len, &answer, &err) == 0) {
         json_object_set_new(answer, "of", json_string(copy->session->dir.id));
+        if (copy->because[0] && json_object_get(answer, "because"))
+            json_object_set_new(answer, "because", json_string(copy->because));
         connection_answer(copy->session, copy->client, answer);
     } else if (copy->client) {
         connection_error(copy->session, copy->client, &err);
@@ -356,7 +358,13 @@ static int give_state(struct session *s, struct connection *c, struct session *m
     return 0;
 }
 
-/* The new process has the cells and the files from this one's memory. */
+/* In a sandbox that is there already, or in a new one. */
+static int begin_somewhere(struct session *made, int *ret_fd, sbr_error *err)
+{
+    return spare_copy_give(made, ret_fd) ? 0 : begin(made, ret_fd, err);
+}
+
+/* A new process has the cells and the files from this one's memory. */
 static int begin_copy(struct session *s, struct connection *c, sbr_error *err)
 {
     struct session made = { .hooks = &hooks,
@@ -368,12 +376,15 @@ static int begin_copy(struct session *s, struct connection *c, sbr_error *err)
                             .replay = { .record = true } };
     int fd, r;
 
+    memcpy(made.spare.key, s->spare.key, sizeof(made.spare.key));
+
     made.request.limits = s->limits;
     made.bounds.held = false; /* it outlives the prompt */
     for (size_t i = 0; i < made.request.publish.n; i++)
         made.request.publish.rules[i].port = 0; /* this session has those ports */
     made.replay.files = snapshot_take(s, s->cells + 1, err);
-    r = made.replay.files && give_state(s, c, &made, err) == 0 ? begin(&made, &fd, err) : err->code;
+    r = made.replay.files && give_state(s, c, &made, err) == 0 ? begin_somewhere(&made, &fd, err)
+                                                               : err->code;
     snapshot_free(made.replay.files);
     json_decref(made.replay.cells);
     free(made.replay.history);
@@ -438,7 +449,7 @@ static void leave_spare(struct session *s)
 {
     sbr_error ignored; /* the next one is made anew */
 
-    if (s->copied || !s->spare.key[0] || spare_ask_next(s))
+    if (!s->spare.key[0] || spare_ask_next(s) || s->copied)
         return;
     (void)!fork_twice(make_spares, s, &ignored);
 }

@@ -221,7 +221,7 @@ int build_run(sbr_runtime *rt, sbr_request *req, const sbr_build *how, struct bu
 
     if (r == 0)
         r = find_tool(req, how, &b.tool, err);
-    if (r == 0 && (work_limits_set(req, err) < 0 || set_command(req, b.tool, err) < 0 ||
+    if (r == 0 && (work_limits_set(&req->limits, err) < 0 || set_command(req, b.tool, err) < 0 ||
                    set_places(req, b.tool, err) < 0))
         r = err->code;
     if (r == 0)

@@ -43,7 +43,7 @@ int tested_prepare(struct tested *t, const struct test_runner *runner, sbr_reque
                           .installs = t->installs };
     req->command = runner->words != NULL;
     req->complete = true;
-    if (work_limits_set(req, err) < 0 ||
+    if (work_limits_set(&req->limits, err) < 0 ||
         request_set_text(&req->language, runner->language, err) < 0 || make_folder(t, req, err) < 0)
         return err->code;
     if (runner->package && !runner->missing && !t->installs_nothing &&

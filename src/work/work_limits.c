@@ -10,11 +10,11 @@ static const struct {
     { SBR_DISK_BYTES, 4 * GIB }, { SBR_INODES, 500000 },        { SBR_OPEN_FILES, 4096 },
 };
 
-int work_limits_set(sbr_request *req, sbr_error *err)
+int work_limits_set(struct limits *limits, sbr_error *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(presets); i++)
-        if (!(req->limits.given & 1u << presets[i].limit) &&
-            limits_set(&req->limits, presets[i].limit, presets[i].value, err) < 0)
+        if (!(limits->given & 1u << presets[i].limit) &&
+            limits_set(limits, presets[i].limit, presets[i].value, err) < 0)
             return err->code;
     return 0;
 }

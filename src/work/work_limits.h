@@ -4,7 +4,7 @@
 
 #include "model/request.h"
 
-/* Sets the limits that the request does not give: compilers and suites take more than programs. */
-int work_limits_set(sbr_request *req, sbr_error *err) must_check;
+/* Sets the limits that are not given: compilers and suites take more than programs. */
+int work_limits_set(struct limits *limits, sbr_error *err) must_check;
 
 #endif

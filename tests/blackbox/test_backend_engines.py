@@ -110,7 +110,9 @@ def test_a_container_that_the_engine_makes_after_a_cancel_goes_with_the_next_run
             assert process.wait(SOON) == 128 + signal.SIGINT
         assert wait_until(lambda: made) and made == [b"201"]
     assert len(json.loads(Engine(path).ask("/containers/json?all=1"))) == 1
-    assert result_of("exec", "--backend", f"{name}:{path}", "--", "true")["success"]
+    between.path.unlink()
+    between.path.symlink_to(path)
+    assert result_of("exec", "--backend", f"{name}:{between.path}", "--", "true")["success"]
     assert wait_until(lambda: json.loads(Engine(path).ask("/containers/json?all=1")) == [])
 
 
@@ -136,18 +138,16 @@ def test_an_engine_that_is_not_there_is_an_error_with_its_socket(folder):
     assert done.returncode == 125 and f"no container engine can be reached at '{folder}/none'" in done.stderr.decode()
 
 
-@pytest.mark.parametrize("reply, words", [
-    (b"HTTP/1.0 500 No\r\n\r\n{\"message\":\"out of luck\"}", "out of luck"),
-    (b"nonsense", "gave no answer"),
-])
-def test_what_an_engine_refuses_is_an_error_with_its_words(folder, reply, words):
+@pytest.mark.parametrize("reply, words, calls", [(b'HTTP/1.0 500 No\r\n\r\n{"message":"out of luck"}', "out of luck", 1), (b"nonsense", "gave no answer", 2)])
+def test_what_an_engine_refuses_is_an_error_with_its_words(folder, reply, words, calls):
+    """After an answer that is none, the container is removed as well."""
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(folder / "engine"))
         listener.listen(4)
         with subprocess.Popen(support.command("exec", "--backend", f"docker:{folder}/engine", "--", "true"),
-                              stderr=subprocess.PIPE, env=support.surroundings(None)) as running_one:
+                              stderr=subprocess.PIPE, env=support.surroundings(None, {"SANDBOX_RUN_CONTAINERS": str(folder / "own")})) as running_one:
             listener.settimeout(SOON)
-            for _ in range(2):
+            for _ in range(calls):
                 peer, _ = listener.accept()
                 with peer, peer.makefile("rb") as words_of_it:
                     head = b"".join(iter(words_of_it.readline, b"\r\n")).decode()

@@ -1,17 +1,20 @@
 """What the gateway does not let in: hosts, origins, framings, sizes, clients that dawdle."""
 import contextlib
+import json
 import socket
+import subprocess
 
 import pytest
 
 import gateway
+import support
 
 
 @pytest.fixture(scope="module", name="http")
 def _http(tmp_path_factory):
     options = ("--max-body", "64k", "--allow-origin", "https://good.example", "--allow-host", "box.example")
     with gateway.Gateway(tmp_path_factory.mktemp("http") / "g", options) as running:
-        running.secret = running.token("me")
+        running.secret, running.uploads = running.token("me"), running.token("uploads")
         yield running
 
 
@@ -74,6 +77,58 @@ def test_sizes(http):
     assert b'"ok"' not in answer
     assert http.ask("POST", "/v1/executions", b"{}", token=http.secret, Content_Type="text/plain").status == 415
     assert http.ask("GET", "/healthz").status == 200
+
+
+def curl(http, path, *options, stdin=b""):
+    """Status, and how many bytes of the body were sent."""
+    done = subprocess.run(["curl", "-sS", "-o", "-", "-w", "\n%{http_code} %{size_upload}", "-H", f"Authorization: Bearer {http.uploads}",
+                           "-H", "Content-Type: application/json", *options, f"http://{http.address}{path}"], input=stdin,
+                          capture_output=True, timeout=support.DEADLINE)
+    assert done.returncode == 0, done.stderr
+    body, _, words = done.stdout.rpartition(b"\n")
+    return int(words.split()[0]), int(words.split()[1]), body
+
+
+HUGE = 40 << 20  # more than the kernel's buffers hold
+
+
+@pytest.mark.parametrize("options", [
+    ("-H", "Expect:"), ("-H", "Expect: 100-continue"), ("-H", "Expect:", "-H", "Transfer-Encoding: chunked"),
+    ("-H", "Expect: 100-continue", "-H", "Transfer-Encoding: chunked"), ("-T", "-", "-X", "POST"), ("--http1.0", "-H", "Expect:")],
+    ids=("length", "asked", "chunks", "asked chunks", "put", "old"))
+def test_a_client_reads_why_its_body_is_too_large(http, options):
+    upload = () if "-T" in options else ("--data-binary", "@-")
+    status, sent, body = curl(http, "/v1/executions", *options, *upload, stdin=b" " * HUGE)
+    assert status == 413 and b"--max-body" in body, body
+    assert "chunked" in " ".join(options) or "100-continue" not in " ".join(options) or sent == 0, sent
+    assert curl(http, "/v1/executions", *options, *upload, stdin=b'{"args": ["true"]}')[0] == 200
+
+
+@pytest.mark.parametrize("chunked", (False, True))
+@pytest.mark.parametrize("path, token, status", [("/v1/executions", True, 413), ("/v1/executions", False, 401), ("/none", True, 404)])
+def test_a_refusal_comes_before_the_body(http, chunked, path, token, status):
+    """http.client sends all of it before it reads."""
+    body = (b" " * 65536 for _ in range(HUGE >> 16)) if chunked else b" " * HUGE
+    names = {"Content-Type": "application/json", **({"Authorization": f"Bearer {http.secret}"} if token else {})}
+    with contextlib.closing(http.connect(tcp=True)) as connection:
+        connection.request("POST", path, body, names, encode_chunked=chunked)
+        reply = connection.getresponse()
+        assert reply.status == status and reply.headers["Connection"] == "close"
+        assert json.loads(reply.read())["status"] == status
+    host, port = http.address.rsplit(":", 1)
+    size, part = ("Transfer-Encoding: chunked", b"20000\r\n" + b" " * 131072) if chunked else (f"Content-Length: {HUGE}", b" ")
+    with socket.create_connection((host, int(port)), timeout=support.DEADLINE) as peer:  # the rest never comes
+        line = f"POST {path} HTTP/1.1"
+        peer.sendall(request(size, *(f"{name}: {value}" for name, value in names.items()), line=line, body=part))
+        assert f" {status} ".encode() in peer.recv(65536).split(b"\r\n")[0]
+
+
+def test_a_body_of_the_largest_size_is_taken(http):
+    limit = 64 << 10
+    for size, status in ((limit, 200), (limit + 1, 413)):
+        body = b'{"args": ["true"]}'.ljust(size)
+        for options in ((), ("-H", "Transfer-Encoding: chunked")):
+            assert curl(http, "/v1/executions", "-H", "Expect:", *options, "--data-binary", "@-", stdin=body)[0] == status, size
 
 
 CHUNKED = ("Transfer-Encoding: chunked", "Content-Type: application/json")

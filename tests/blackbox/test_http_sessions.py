@@ -179,6 +179,12 @@ def test_tls_by_files(tmp_path):
         done = subprocess.run(["curl", "-sS", "--cacert", certificate, f"https://localhost:{port}/healthz"],
                               capture_output=True, timeout=support.DEADLINE, check=True)
         assert json.loads(done.stdout) == {"status": "ok"}
+        for kind in ((), ("-H", "Transfer-Encoding: chunked")):  # a reply before the body goes the same way
+            token = f"Authorization: Bearer {http.token('tls' + str(len(kind)))}"
+            done = subprocess.run(["curl", "-sS", "--cacert", certificate, "-H", token, "-H", "Content-Type: application/json",
+                                   "-H", "Expect:", *kind, "--data-binary", "@-", f"https://localhost:{port}/v1/executions"],
+                                  input=b" " * (40 << 20), capture_output=True, timeout=support.DEADLINE, check=True)
+            assert json.loads(done.stdout)["status"] == 413
     reply = subprocess.run([gateway.PROGRAM, "--listen", "0.0.0.0:0", "--socket", tmp_path / "g" / "x.sock"],
                            capture_output=True, text=True, env=support.surroundings(None), timeout=30)
     assert reply.returncode == 125 and "--tls-cert" in reply.stderr

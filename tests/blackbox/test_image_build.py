@@ -181,6 +181,33 @@ def test_packages_of_a_language_are_there_without_being_asked_for(caller, folder
     assert len(list((folder / "cache2/image/layer").iterdir())) == 2
 
 
+@pytest.mark.container
+def test_a_python_of_packages_is_compiled_and_the_same_twice(caller, folder, repository):
+    """Without the packages' scripts, and as they would do it: a module that a program changes is compiled again."""
+    env = {"HOME": str(folder), **repository.env}
+    if caller == support.Callers.USER and os.geteuid() == 0:
+        os.chown(folder, support.ORDINARY_UID, support.ORDINARY_UID)
+    files = {info.name: content for info, content in oci_images.python_members("usr")}
+    [home] = {name.rpartition("/")[0] for name in files if name.endswith("/os.py")}
+    files[f"{home}/tests/never.py"] = files[f"{home}/useful.py"] = b"WORD = {'a', 'b', 'c'} and frozenset('abc')\n"
+    files[f"{home}/broken.py"] = b"def (:\n"
+    repository.add("tiny-python", "3", files)
+    file = folder / "python.yaml"
+    file.write_text(json.dumps({"packages": ["tiny-python", "tiny-shell"], "sources": [repository.source],
+                                "links": ["usr/bin/sh busybox"], "env": ["PATH=/usr/bin"]}))
+    ids = []
+    for number in (1, 2):
+        env["SANDBOX_RUN_CACHE"] = str(folder / f"cache{number}")
+        done = sandbox_run("image", "build", file, "--json", caller=caller, env=env)
+        assert done.returncode == 0, done.stderr
+        ids.append(json.loads(done.stdout)["id"])
+    assert ids[0] == ids[1]
+    line = ("python3 -B -v -c 'import json, useful' 2>&1 | busybox grep -c \"code object from '.*[.]py'\"; busybox ls /{0}/tests /{0}/__pycache__ | "
+            "busybox grep -c 'never.*pyc\\|broken'; echo WORD = 2 >> /{0}/useful.py; python3 -B -c 'import useful; print(useful.WORD, useful.__spec__.cached)'")
+    done = sandbox_run("exec", "--image", "localhost/python", "--", "sh", "-c", line.format(home), caller=caller, env=env)
+    assert done.stdout.decode().split() == ["0", "0", "2", done.stdout.decode().split()[-1]] and f"/{home}/__pycache__/useful." in done.stdout.decode(), done
+
+
 def test_an_image_brings_packages_of_its_own_files_only(root, folder):
     """A link of the image is followed inside it: the host's files are no packages."""
     secret = folder / "secret"

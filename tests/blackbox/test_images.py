@@ -11,6 +11,7 @@ import pytest
 
 import oci_images
 import support
+from hostile_layers import HOSTILE, layers_of
 from oci_images import archive, directory, link, member
 from support import sandbox_run
 
@@ -145,59 +146,9 @@ def test_an_export_is_an_image_for_other_tools_and_the_same_twice(images, base):
     assert not list((images.folder / "cache/image/staging").iterdir()) and not list(images.folder.glob("*.tar.*"))
 
 
-def sparse(size):
-    """The headers of a sparse file of this length."""
-    return {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "holes", "GNU.sparse.realsize": str(size)}
-
-
-def sparse_map(*parts):
-    """Its offsets and lengths, and as much of content."""
-    text = "".join(f"{number}\n" for number in (len(parts), *[number for part in parts for number in part])).encode()
-    return text + bytes(-len(text) % 512) + b"x" * sum(length for _, length in parts)
-
-
-HOSTILE = {
-    "a name above": [member("../above", b"x")],
-    "an absolute name": [member("/absolute", b"x")],
-    "through a link": [link("way", "/tmp"), member("way/through", b"x")],
-    "through a link above": [link("up", "../../.."), member("up/through", b"x")],
-    "a hard link to outside": [member("stolen", type=tarfile.LNKTYPE, linkname="/etc/shadow")],
-    "a hard link above": [member("stolen", type=tarfile.LNKTYPE, linkname="../../../etc/shadow")],
-    "a device": [member("null", type=tarfile.CHRTYPE, devmajor=1, devminor=3), member("disk", type=tarfile.BLKTYPE)],
-    "a pipe": [member("pipe", type=tarfile.FIFOTYPE)],
-    "set-id": [member("root", b"#!/bin/sh\n", mode=0o6755, uid=0)],
-    "a capability": [member("cap", b"x", pax_headers={"SCHILY.xattr.security.capability": "\x01\x00\x00\x02"})],
-    "a whiteout of all": [member(".wh.."), member(".wh..."), member(".wh.")],
-    "names of ours": [link("dev", "/tmp"), link("proc", "/"), link("tmp", "/etc"), link("work", "/etc"), link(".cow", "/")],
-    "a long name": [member("n" * 300, b"x")],
-    "a deep name": [member("/".join(["d"] * 1500), b"x")],
-    "a negative size": [member("size", b"x", pax_headers={"size": "-1"}), member("after", b"x")],
-    "a size beyond all": [member("size", b"x", pax_headers={"size": "9" * 30}), member("after", b"x")],
-    "a sparse file without an end": [member("holes", sparse_map((1 << 50, 0)), pax_headers=sparse(1 << 50))],
-    "a sparse file with a negative hole": [member("holes", sparse_map((-512, 512)), pax_headers=sparse(512))],
-    "a sparse file of many holes": [member("holes", sparse_map(*[(n << 20, 0) for n in range(20000)]), pax_headers=sparse(20000 << 20))],
-    "a hard link to a link that leaves": [link("way", "/etc/shadow"), member("stolen", type=tarfile.LNKTYPE, linkname="way")],
-    "a hard link through a link that leaves": [link("way", "/etc"), member("stolen", type=tarfile.LNKTYPE, linkname="way/shadow")],
-    "a hard link to itself": [member("stolen", type=tarfile.LNKTYPE, linkname="stolen")],
-    "a hard link to a directory": [directory("a"), member("stolen", type=tarfile.LNKTYPE, linkname="a")],
-    "a file in place of a link that leaves": [link("tmpx", "/tmp/through"), member("tmpx", b"x")],
-    "a directory in place of a link that leaves": [link("way", "/tmp"), directory("way"), member("way/through", b"x")],
-    "whiteouts below links": [link("way", "/etc"), member("way/.wh.passwd"), link("up", ".."), member("up/.wh.etc")],
-    "whiteouts that are full directories": [directory(".wh.app"), member(".wh.app/x"), directory("opt/.wh..wh..opq"), member("opt/x")],
-    "a whiteout that is a link": [link(".wh.app", "/etc"), link("app/.wh..wh..opq", "/etc")],
-    "the root as another thing": [link(".", "/etc"), link("./", "/tmp"), member("..", b"x"), member("", b"x")],
-    "a closed directory": [member("closed", type=tarfile.DIRTYPE, mode=0), member("closed/x", b"x", mode=0), member("closed", type=tarfile.DIRTYPE, mode=0)],
-    "names of control characters": [member("a\nb\x1b[2J", b"x"), link("l\n", "a\nb"), member("\udcff\udcfe", b"x")],
-    "times and owners beyond all": [member("t", b"x", pax_headers={"mtime": "9" * 20, "uid": "-5", "gid": "9" * 20}), member("u", b"x", mtime=-1)],
-    "a path for all that follow": [member("g", b"x", type=b"g", pax_headers={"path": "../../tmp/through"}), member("h", b"x")],
-    "an unknown kind": [member("k", b"x", type=b"Z"), member("v", b"", type=b"V"), member("m", b"x", type=b"M")],
-    "a bomb of files": [member(f"many/f{number}") for number in range(3000)],
-}
-
-
 @pytest.mark.parametrize("what", HOSTILE)
 def test_a_hostile_layer_reaches_nothing_outside(images, base, what):
-    ref = images.layout.add([base, archive(HOSTILE[what])])
+    ref = images.layout.add([base, *layers_of(what)])
     before = sorted(os.listdir("/tmp")), sorted(os.listdir("/etc"))
     status, out, err = images.shell(ref, "ls -l / ; stat -c '%F %a' /root /cap 2>/dev/null; cat /stolen; echo there")
     if "there" not in out:
@@ -205,6 +156,7 @@ def test_a_hostile_layer_reaches_nothing_outside(images, base, what):
     for word in ("root:$", "root:*", "root:!"):
         assert word not in out
     cache = images.folder / "cache"
+    assert {path.read_bytes() for path in cache.glob("image/layer/*/tree/app/data")} <= {b"first\n"}, "a layer writes to none below"
     for path in cache.rglob("*"):
         mode = path.lstat().st_mode
         assert not mode & 0o6000 and (path.is_symlink() or path.is_file() or path.is_dir()), path

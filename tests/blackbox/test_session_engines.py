@@ -220,3 +220,79 @@ def test_sessions_outlive_engines(engine, state):
     for session in live:
         assert session.close().returncode == 0
     assert os.listdir(state / "sessions") == []
+
+
+STATE = "import os; born = os.urandom(8); big = bytearray(os.urandom(4 << 20)); open('f', 'w').write('one'); os.mkdir('/tmp/d')"
+SEEN = "born, hash(bytes(big)), open('f').read(), os.listdir('/tmp')"
+
+
+def test_a_copy_takes_the_sandbox_of_a_spare_session(engine, state):
+    first = made(engine, state)
+    first.cell(STATE)
+    live = [first.id]
+    for of in (0, 0, 1):  # the last one is a copy of a copy
+        wait_spare(state)
+        copy = first.json("fork", live[of])
+        assert (copy["by"], copy["startup"], copy["of"]) == ("fork", "parked", live[of]), copy
+        live.append(copy["id"])
+    look = [first.json("exec", one, "--code", SEEN)["display"][0]["text/plain"] for one in live]
+    assert len(set(look)) == 1, look
+    assert set(first.listed()) == set(live) and len({one["pid"] for one in pids(first, live)}) == len(live)
+    first.json("exec", live[1], "--code", "big[:] = b''; open('f', 'w').write('two'); x = 5")
+    assert [first.json("exec", one, "--code", "len(big), open('f').read(), 'x' in globals()")["display"][0]["text/plain"]
+            for one in live[:3]] == ["(4194304, 'one', False)", "(0, 'two', True)", "(4194304, 'one', False)"]
+    exported = first.run("export", live[2], "--format", "py").stdout
+    assert exported.startswith(STATE.encode()), "it has the record of its session"
+    assert first.json("rollback", live[3], "1")["by"] == "replay"
+    wait_spare(state)
+    assert made(engine, state).made["startup"] == "parked", "a spare session was left, and has another state"
+    os.kill(first.supervisor(), signal.SIGKILL)
+    assert wait_until(lambda: first.listed()[first.id]["state"] == "lost")
+    assert first.json("exec", live[2], "--code", SEEN)["display"][0]["text/plain"] == look[0], "it needs no other session"
+    for one in first.listed():
+        assert first.run("close", one).returncode == 0
+
+
+def pids(session, ids):
+    return [json.loads((session.state / "sessions" / one / "session.json").read_text()) for one in ids]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_copy_does_without_a_spare_session_that_is_gone(engine, state, number):
+    first = made(engine, state)
+    first.cell("x = 42")
+    wait_spare(state)
+    [path] = spares(state)
+    pid = holder(path / "lock")
+    os.kill(pid, number)
+    try:
+        copy = first.json("fork", first.id)
+        assert (copy["by"], copy["startup"]) == ("fork", "cold"), copy
+        assert first.json("exec", copy["id"], "--code", "x")["display"][0]["text/plain"] == "42"
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+        for one in first.listed():
+            first.run("close", one)
+
+
+FORGED = """
+import gc, os
+for thing in gc.get_objects():
+    if type(thing).__name__ == "Checkpoints":
+        class Forged:
+            save = staticmethod(lambda pipe, _: (os.write(pipe, b'nonsense' * 999), os._exit(0)))
+        thing.memory = Forged()
+"""
+
+
+def test_a_forged_memory_costs_a_spare_session_and_nothing_else(engine, state):
+    first = made(engine, state)
+    first.cell("x = 42; open('f', 'w').write('one')")
+    first.cell(FORGED)
+    wait_spare(state)
+    copy = first.json("fork", first.id)
+    assert (copy["by"], copy["replayed"], copy["because"]) == ("replay", 2, "the copy of the memory is not sound"), copy
+    assert first.json("exec", copy["id"], "--code", "x, open('f').read()")["display"][0]["text/plain"] == "(42, 'one')"
+    for one in first.listed():
+        assert first.run("close", one).returncode == 0

@@ -12,6 +12,7 @@ import zipfile
 
 import pytest
 
+import gateway
 import machine_gives
 import sessions
 import support
@@ -177,6 +178,17 @@ def wheel_of(name, text):
         archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         archive.writestr(f"{about}/RECORD", "")
     return packed.getvalue()
+
+
+def test_a_session_whose_package_is_missing_says_what_the_installer_said(folder):
+    words = "No matching distribution found for nothing-of-that-name"
+    with serving() as server:
+        env = {"PIP_INDEX_URL": server.url, "SANDBOX_RUN_CACHE": str(folder / "cache"), "SANDBOX_RUN_STATE": str(folder / "state")}
+        made = sandbox_run("session", "create", "python", "--dep", "nothing-of-that-name", env=env)
+        assert made.returncode == 125 and words in made.stderr.decode(), made.stderr
+        with gateway.Gateway(folder / "g", env=env) as http:
+            reply = http.ask("POST", "/v1/sessions", {"language": "python", "deps": ["nothing-of-that-name"]})
+            assert reply.status >= 400 and words in reply.json()["detail"], reply.body
 
 
 def test_a_living_session_gets_a_package(folder):

@@ -63,6 +63,7 @@ HOSTILE = {
     "a request in a request": [OPEN, "?", Frame.request()],
     "a body after its end": [OPEN, "?", Frame.of(Frame.BODY, b"{", times=2), Frame.of(Frame.END, times=2)],
     "two requests at once": [LONG, Frame.request()],
+    "a request behind a body that was refused": [OPEN, "?", Frame.of(Frame.BODY, zeros=32000, times=600), Frame.request()],
     "requests without reading replies": [Frame.request(b"/docs", times=4000)],
 }
 REFUSED_BUT_ANSWERED = {

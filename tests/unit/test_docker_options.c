@@ -32,8 +32,10 @@ static void an_option_means_what_docker_means(void **state)
         { "-i --read-only --allow-degraded img", "--read-only --allow-degraded" },
         { "-i -m 512m --memory-swap 512m --cpus=1.5 --pids-limit 64 img",
           "--memory 512m --cpus 1.5 --pids 64" },
+        { "-i -m 1g --memory-swap 1024m img", "--memory 1g" },
         { "-i -v /a:/b -v ./c:/d:ro img", "--volume /a:/b:rw --volume ./c:/d:ro" },
         { "-i --mount type=bind,src=/a,dst=/b,readonly img", "--volume /a:/b:ro" },
+        { "-i --mount type=bind,src=/a,dst=/b,ro=false img", "--volume /a:/b:rw" },
         { "-i --mount type=tmpfs,target=/tmp --tmpfs /tmp img", "" },
         { "-i --network bridge -p 8080:80 img", "--network full --publish 8080:80" },
         { "-i --net none -p 127.0.0.1:8080:80 img", "--network none --publish 127.0.0.1:8080:80" },
@@ -89,7 +91,10 @@ static void what_is_not_done_is_refused_by_name(void **state)
         { "--frobnicate img", "'--frobnicate' is no option" },
         { "-iX img", "'-iX' is no option" },
         { "-e", "--env needs a value" },
-        { "--rm", "there is no image" },
+        { "-m 5m img", "the least is 6m" },
+        { "-m much img", "give a size" },
+        { "--memory-swap 1g img", "no swap" },
+        { "--mount type=bind,src=/a,dst=/b,ro=maybe img", "nothing else" },
     };
 
     (void)state;
@@ -108,7 +113,8 @@ static void what_is_not_done_is_refused_by_name(void **state)
 
 static void the_command_is_the_rest(void **state)
 {
-    char text[] = "--entrypoint /bin/x --name web -u app img -i --rm", *words[MOST];
+    char text[] = "--entrypoint /bin/x --name web -u app img -i --rm", nothing[] = "--rm";
+    char *words[MOST];
     struct docker_run run;
     sbr_error err;
 
@@ -120,6 +126,9 @@ static void the_command_is_the_rest(void **state)
     assert_string_equal(run.command[0], "-i");
     assert_string_equal(run.command[1], "--rm");
     assert_null(run.command[2]);
+    docker_options_done(&run);
+    assert_int_equal(docker_options_parse(split(nothing, words), &run, &err), 0);
+    assert_null(run.image); /* the caller says so, with a status of its own */
     docker_options_done(&run);
 }
 

@@ -107,20 +107,59 @@ static void the_end_may_be_a_cut_as_well(void **state)
     free(out.data);
 }
 
-static void the_head_has_no_room_for_more_than_its_part(void **state)
+static void there_is_no_room_for_more_than_is_kept(void **state)
 {
     struct output out = { 0 };
     struct head_tail both;
 
     (void)state;
     head_tail_init(&both, 4, 4);
-    assert_null(head_tail_room(&both, 5));
-    assert_non_null(head_tail_room(&both, 4)); /* forgotten */
+    assert_null(head_tail_room(&both, 9));
+    assert_non_null(head_tail_room(&both, 8)); /* forgotten */
     head_tail_add(&both, "12", 2);
-    assert_null(head_tail_room(&both, 3));
+    assert_null(head_tail_room(&both, 7));
+    assert_non_null(head_tail_room(&both, 6));
     head_tail_take(&both, false, &out);
     assert_string_equal(out.data, "12");
+    assert_null(out.tail);
     free(out.data);
+}
+
+/* The buffer refuses to grow once `fits` bytes are there; the rest comes in parts of `step`. */
+static struct output kept_without_memory(const char *text, size_t fits, size_t step)
+{
+    size_t len = strlen(text);
+    struct output ret = { 0 };
+    struct head_tail both;
+
+    head_tail_init(&both, 4, 4);
+    head_tail_add(&both, text, fits);
+    both.kept.failed = true;
+    for (size_t i = fits; i < len; i += step)
+        add(&both, i / step, text + i, len - i < step ? len - i : step);
+    assert_int_equal(both.total, len);
+    head_tail_take(&both, false, &ret);
+    return ret;
+}
+
+static void without_memory_both_ends_share_what_there_is(void **state)
+{
+    static const struct {
+        size_t fits;
+        const char *head, *tail;
+    } cases[] = { { 0, "", "" },      { 1, "1", "" },      { 2, "1", "i" },     { 3, "12", "i" },
+                  { 5, "123", "hi" }, { 6, "123", "ghi" }, { 7, "1234", "ghi" } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        for (size_t step = 1; step < 12; step++) {
+            struct output out = kept_without_memory("123456789abcdefghi", cases[i].fits, step);
+
+            assert_string_equal(out.data, cases[i].head);
+            assert_string_equal(out.tail, cases[i].tail);
+            free(out.data);
+            free(out.tail);
+        }
 }
 
 static void only_the_end_can_be_kept(void **state)
@@ -149,7 +188,8 @@ int main(void)
         cmocka_unit_test(a_cut_is_between_two_characters),
         cmocka_unit_test(bytes_that_are_no_characters_are_bytes),
         cmocka_unit_test(the_end_may_be_a_cut_as_well),
-        cmocka_unit_test(the_head_has_no_room_for_more_than_its_part),
+        cmocka_unit_test(there_is_no_room_for_more_than_is_kept),
+        cmocka_unit_test(without_memory_both_ends_share_what_there_is),
         cmocka_unit_test(only_the_end_can_be_kept),
     };
 

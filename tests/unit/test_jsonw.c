@@ -75,7 +75,7 @@ static void text_is_escaped_where_json_wants_it(void **state)
 /* Each byte at each place of a text that is longer than what is looked at in one piece. */
 static void long_text_is_escaped_as_short_text_is(void **state)
 {
-    char text[40], expected[400], form[8];
+    char text[200], expected[1300], form[8];
 
     (void)state;
     for (int c = 0; c < 256; c++) {
@@ -84,18 +84,43 @@ static void long_text_is_escaped_as_short_text_is(void **state)
         snprintf(form, sizeof(form), "%.*s", (int)j.out.len - 2, j.out.data + 1);
         free(jsonw_take(&j));
         for (size_t at = 0; at < sizeof(text); at++) {
+            char *end = expected;
+
             memset(text, 'x', sizeof(text));
             text[at] = text[sizeof(text) - 1 - at] = (char)c;
-            expected[0] = '\0';
             for (size_t i = 0; i < sizeof(text); i++)
-                strcat(expected, text[i] == 'x' ? "x" : form);
+                end = stpcpy(end, text[i] == 'x' ? "x" : form);
             assert_int_equal(jsonw_escaped_len(text, sizeof(text)), strlen(expected));
+            assert_true(jsonw_is_usual(text, sizeof(text)) == (c < 128 && strlen(form) < 6));
             jsonw_init(&j, false);
             jsonw_bytes(&j, NULL, text, sizeof(text));
             assert_int_equal(j.out.len, strlen(expected) + 2);
             assert_memory_equal(j.out.data + 1, expected, strlen(expected));
             free(jsonw_take(&j));
         }
+    }
+}
+
+/* Texts of every length up to some blocks, which are all escapes: the room is for the worst case. */
+static void text_of_nothing_but_escapes_has_room(void **state)
+{
+    char text[300];
+
+    (void)state;
+    memset(text, 1, sizeof(text));
+    for (size_t len = 0; len <= sizeof(text); len++) {
+        char *exact = malloc(len + 1); /* a sanitizer sees what is read behind it */
+
+        memcpy(exact, text, len);
+        jsonw_init(&j, false);
+        jsonw_bytes(&j, NULL, exact, len);
+        assert_int_equal(j.out.len, 6 * len + 2);
+        for (size_t i = 0; i < len; i++)
+            assert_memory_equal(j.out.data + 1 + 6 * i, "\\u0001", 6);
+        assert_int_equal(jsonw_escaped_len(exact, len), 6 * len);
+        assert_true(jsonw_is_usual(exact, len) == (len == 0));
+        free(jsonw_take(&j));
+        free(exact);
     }
 }
 
@@ -253,6 +278,7 @@ int main(void)
         cmocka_unit_test(the_pretty_form_has_a_line_for_each_value),
         cmocka_unit_test(text_is_escaped_where_json_wants_it),
         cmocka_unit_test(long_text_is_escaped_as_short_text_is),
+        cmocka_unit_test(text_of_nothing_but_escapes_has_room),
         cmocka_unit_test(a_sink_gets_the_same_text_in_short_parts),
         cmocka_unit_test(a_sink_is_told_of_a_failure),
         cmocka_unit_test(keys_are_escaped_too),

@@ -247,7 +247,7 @@ static void a_character_may_stand_at_the_end_of_a_piece(void **state)
     char *text = malloc(LEN);
 
     (void)state;
-    for (size_t at = 32768 - 6; at < 32768 + 6; at++) {
+    for (size_t at = 4 * 8192 - 70; at < 4 * 8192 + 70; at++) {
         memset(text, 'x', LEN);
         memcpy(text + at, letters, 4);
         assert_true(result_is_best_as_text(text, LEN));
@@ -263,6 +263,12 @@ static void a_character_may_stand_at_the_end_of_a_piece(void **state)
         memset(text, 'x', LEN / 2 + LEN / 3);
         assert_true(result_is_best_as_text(text, LEN));
     }
+    memset(text, '\n', LEN); /* pieces of two bytes each make up for no others */
+    assert_true(result_is_best_as_text(text, LEN));
+    text[LEN / 2] = 1;
+    assert_false(result_is_best_as_text(text, LEN));
+    memset(text, 'x', 10);
+    assert_true(result_is_best_as_text(text, LEN));
     free(text);
 }
 

@@ -74,6 +74,7 @@ SURROUNDINGS = "id; pwd; env; stat -c '%n %u %g %a %F' /* /dev/* /app/*; cat /et
 LINES = {"surroundings": (SURROUNDINGS,), "failure": ("echo no >&2; exit 3",), "input": ("cat; touch /app/x /home/x; ls /app /home",),
          "refused": ("touch /x; touch /proc/x; mkdir /tmp/a && cat /tmp/a",), "killed": ("kill -9 $$",),
          "read-only": ("touch /app/x /home/x /top; touch /work/x && ls /work; " + SURROUNDINGS, "--read-only"),
+         "new directory": ("pwd; touch x && ls -ld . x", "--workdir", "/app/new/one"),
          "limits": ("cat /dev/zero > /app/much", "--disk", "4m"), "timeout": ("cat /dev/zero > /dev/null", "--timeout", "300ms")}
 
 
@@ -87,6 +88,8 @@ def test_a_run_in_an_image_has_the_same_result(images):
         for result in same:  # its own user outside, and the numbers of file systems
             result["stdout"] = "\n".join(part.partition(",uid=")[0].partition(" - ")[0] for part in result["stdout"].split("\n"))
         assert differences(*same) == [], (name, cold, warm)
+    # No parked sandbox has a directory at its top that the image lacks.
+    assert images.shell(ref, "pwd; touch x && ls", "--workdir", "/new/top")["stdout"] == "/new/top\nx\n"
 
 
 def test_a_compiled_program_of_an_image_is_parked(images):

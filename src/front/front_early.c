@@ -1,0 +1,90 @@
+#include <gnutls/gnutls.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fields.h"
+#include "front/front_internal.h"
+
+#define DRAIN_US (5 * 1000000ULL) /* how long a client may go on sending what is dropped */
+
+/* A client that waits for `100 Continue` sends no body after another reply. */
+bool front_early_applies(const struct front_client *c)
+{
+    return c->stage == STAGE_BODY ||
+           (c->stage == STAGE_ASKED &&
+            !MHD_lookup_connection_value(c->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_EXPECT));
+}
+
+static void add_date(struct buf *to)
+{
+    time_t now = time(NULL);
+    struct tm parts;
+    char text[64];
+
+    if (gmtime_r(&now, &parts) &&
+        strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &parts) > 0)
+        buf_printf(to, "Date: %s\r\n", text);
+}
+
+/* Line, headers and body of the reply; false: the frame does not read well. */
+static bool format(const struct front_head *head, const char *data, size_t len, struct buf *to)
+{
+    const char *at = data, *end = data + head->fields_len;
+    struct field field;
+
+    buf_printf(to, "HTTP/1.1 %u %s\r\n", head->status, MHD_get_reason_phrase_for(head->status));
+    add_date(to);
+    while (fields_next(&at, end, &field))
+        if (strcasecmp(field.name, MHD_HTTP_HEADER_CONNECTION) != 0)
+            buf_printf(to, "%s: %s\r\n", field.name, field.value);
+    buf_printf(to, "Connection: close\r\nContent-Length: %zu\r\n\r\n", len - head->fields_len);
+    buf_add(to, end, len - head->fields_len);
+    return at == end && !to->failed;
+}
+
+/* Nothing was sent on this connection since the last reply, so that the socket has room. */
+static bool send_all(const struct front_client *c, const struct buf *text)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+
+    if (info && info->tls_session)
+        return gnutls_record_send(info->tls_session, text->data, text->len) == (ssize_t)text->len;
+    return send(c->fd, text->data, text->len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)text->len &&
+           shutdown(c->fd, SHUT_WR) == 0;
+}
+
+bool front_early_send(struct front_client *c, const struct front_head *head, const char *data,
+                      size_t len)
+{
+    struct buf text;
+    bool sent;
+
+    if (head->fields_len > len || !(head->flags & FRONT_WHOLE))
+        return false;
+    buf_init(&text, 2 * FRONT_FRAME_MAX);
+    sent = format(head, data, len, &text) && send_all(c, &text);
+    buf_done(&text);
+    if (!sent)
+        return false;
+    loop_remove(&c->front->loop, &c->watch);
+    frames_done(&c->channel); /* the gateway knows that no other request comes */
+    c->unread = c->stage == STAGE_ASKED;
+    c->stage = STAGE_DRAIN;
+    c->overdue_us = clock_now_us() + DRAIN_US;
+    return true;
+}
+
+/* The library calls once before the body, for each piece of it, and once after it. */
+enum MHD_Result front_early_drop(struct front_client *c, size_t *len)
+{
+    bool goes_on = c->unread || *len;
+
+    c->unread = false;
+    *len = 0;
+    return goes_on ? MHD_YES : MHD_NO;
+}
