@@ -210,7 +210,7 @@ def leftovers(known=frozenset()):
     found = {path for path in groups_below("/sys/fs/cgroup") if os.path.basename(path).startswith("sandbox-run.")}
     for pid in pids() - known:
         try:
-            name = pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+            name = pathlib.Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
             line = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
         except OSError:
             continue

@@ -155,15 +155,16 @@ static int hide_cgroups(bool rootless)
 static void __attribute__((noreturn)) execute(const struct oci *oci, char *const *argv)
 {
     static const char *const environment[] = { "PATH=" PLAN_USUAL_PATH, NULL };
+    /* NOLINTNEXTLINE(android-cloexec-open): it may be the runtime's stdin itself */
     int null = open("/dev/null", O_RDWR);
     sigset_t none;
 
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     setsid();
-    dup2(null, STDIN_FILENO);
-    dup2(oci->words, STDOUT_FILENO);
-    dup2(oci->words, STDERR_FILENO);
+    if (dup2(null, STDIN_FILENO) < 0 || dup2(oci->words, STDOUT_FILENO) < 0 ||
+        dup2(oci->words, STDERR_FILENO) < 0)
+        _exit(127); /* lint-ok: _exit: a child without streams for the runtime */
     syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
     if (!strncmp(oci->name, "crun", 4) && hide_cgroups(oci->rootless) < 0)
         dprintf(STDERR_FILENO, "cannot hide the cgroups of this machine: %s\n", strerror(errno));

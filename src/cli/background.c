@@ -15,6 +15,7 @@ static void leave_caller(void)
 
     (void)syscall(SYS_close_range, 0u, ~0u, 0u);
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        /* NOLINTNEXTLINE(android-cloexec-open): the streams, which a helper inherits */
         (void)!open("/dev/null", O_RDWR); /* cppcheck-suppress leakReturnValNotUsed */
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);

@@ -138,7 +138,9 @@ static int start_command(const struct program *program, struct options *o, sbr_e
         return cli_fail(o, err);
     if (o->cold) /* sessions are made by the library, which has no other word for it */
         (void)setenv("SANDBOX_RUN_COLD", "1", 1);
-    return o->max_chars ? program->documents->run_shortened(o) : o->command->run(o);
+    /* Only a program with documents has that option. */
+    return o->max_chars && program->documents ? program->documents->run_shortened(o)
+                                              : o->command->run(o);
 }
 
 static int run_command(const struct program *program, const struct command *command, char **whole,

@@ -49,8 +49,7 @@ struct golden_call {
     char dir[PATH_MAX];
     unsigned int jobs;
     struct golden golden;
-    bool *chosen; /* cases whose new output is expected from now on */
-    size_t n_chosen;
+    size_t n_chosen; /* cases whose new output is expected from now on */
 };
 
 static int read_options(struct golden_call *g, sbr_error *err)
@@ -164,16 +163,17 @@ static bool is_accepted(const struct report_case *c)
 }
 
 /* Which cases are updated: all that differ, or those that the person at the terminal accepts. */
-static int choose(struct golden_call *g, bool asks, sbr_error *err)
+static int choose(struct golden_call *g, bool asks, bool **ret, sbr_error *err)
 {
-    g->chosen = calloc(g->golden.cases.n, sizeof(*g->chosen));
-    if (!g->chosen)
+    bool *chosen = calloc(g->golden.cases.n, sizeof(*chosen));
+
+    if (!chosen)
         return err_set_oom(err, "golden");
     for (size_t i = 0; i < g->golden.cases.n; i++) {
-        g->chosen[i] =
-            g->golden.now[i].differs && (!asks || is_accepted(&g->golden.report.cases[i]));
-        g->n_chosen += g->chosen[i];
+        chosen[i] = g->golden.now[i].differs && (!asks || is_accepted(&g->golden.report.cases[i]));
+        g->n_chosen += chosen[i];
     }
+    *ret = chosen;
     return 0;
 }
 
@@ -203,10 +203,11 @@ static int apply_kept(struct golden_call *g, sbr_error *err)
 static int update(struct golden_call *g, int *status, sbr_error *err)
 {
     bool asks = !g->own->yes && isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
-    int r = choose(g, asks, err);
+    scoped_free bool *chosen = NULL;
+    int r = choose(g, asks, &chosen, err);
 
     if (r == 0 && g->n_chosen)
-        r = golden_keep(g->rt, &g->golden, g->chosen, err);
+        r = golden_keep(g->rt, &g->golden, chosen, err);
     if (r < 0 || !g->golden.changes_id[0])
         return r;
     if (!asks && !g->own->yes) {
@@ -246,7 +247,6 @@ static int run_golden(struct options *o)
         if ((g.own->update && update(&g, &status, &err) < 0) || print(&g, &err) < 0)
             status = cli_fail(o, &err);
     }
-    free(g.chosen);
     golden_done(&g.golden);
     sbr_runtime_close(g.rt);
     return status;

@@ -52,7 +52,7 @@ static int catch_signals(sbr_error *err)
     if (stop_fd < 0)
         return err_set_errno(err, "mcp", "cannot make an eventfd");
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-        sigaction(numbers[i], &action, NULL);
+        (void)sigaction(numbers[i], &action, NULL);
     return 0;
 }
 

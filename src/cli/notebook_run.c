@@ -45,18 +45,19 @@ static void show_line(void *context, const char *line, size_t len)
 
 static int load(struct notebook *book, sbr_error *err)
 {
-    scoped_free char *in_project = NULL, *language = NULL;
+    scoped_free char *in_project = NULL, *language = NULL, *path = NULL;
     struct options *o = book->o;
 
     if (o->n_positional > 1 || (o->rest && *o->rest))
         return err_set(err, SBR_E_INVALID, "options", "a notebook takes no arguments");
     if (source_prefer_project(o, o->positional[0], &in_project, err) < 0)
         return err->code;
-    book->path = in_project ? take_ptr(in_project) : strdup(o->positional[0]);
-    if (!book->path)
+    path = in_project ? take_ptr(in_project) : strdup(o->positional[0]);
+    if (!path)
         return err_set_oom(err, "notebook");
-    if (source_read_path(book->path, &book->text, &book->len, err) < 0)
+    if (source_read_path(path, &book->text, &book->len, err) < 0)
         return err->code;
+    book->path = take_ptr(path);
     if (!o->lang && sbr_notebook_language(book->text, book->len, &language, err) < 0)
         return err->code;
     if (request_set_text(&o->request->language, o->lang ? o->lang : language, err) < 0 ||

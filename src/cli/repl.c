@@ -34,7 +34,7 @@ void repl_watch_interrupts(void)
 {
     struct sigaction action = { .sa_handler = on_interrupt };
 
-    sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGINT, &action, NULL);
 }
 
 json_t *repl_ask(struct repl *r, json_t *take_request, sbr_error *err)

@@ -26,7 +26,7 @@ void session_watch_interrupt(sbr_session *s)
     struct sigaction action = { .sa_handler = s ? interrupt : SIG_DFL, .sa_flags = SA_RESTART };
 
     interrupted = s ? s : interrupted; /* the handler may still run */
-    sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGINT, &action, NULL);
 }
 
 int session_show_cell(sbr_session *s, const struct session_cell *cell, struct display *display,

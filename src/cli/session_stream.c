@@ -1,4 +1,5 @@
 /* --stream of what has an answer but no events: lines like those of a run, the last one `end`. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -47,7 +48,7 @@ int session_stream_answers(const struct options *o,
     own.json = true;
     own.stream = false;
     fflush(stdout);
-    saved = dup(STDOUT_FILENO);
+    saved = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     fd = memfd_create("answers", MFD_CLOEXEC);
     if (saved < 0 || fd < 0 || dup2(fd, STDOUT_FILENO) < 0)
         return err_set_errno(err, "session", "cannot collect the answer");

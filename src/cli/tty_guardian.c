@@ -51,7 +51,7 @@ static void ignore_signals(void)
     struct sigaction ignore = { .sa_handler = SIG_IGN };
 
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-        sigaction(numbers[i], &ignore, NULL);
+        (void)sigaction(numbers[i], &ignore, NULL);
 }
 
 /* Everything else is closed, so that no reader waits for the guardian's end. */

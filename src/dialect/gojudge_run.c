@@ -131,11 +131,11 @@ static int pass_ends(struct gojudge_command *c)
 
 static void start(struct gojudge_run *run, struct gojudge_command *c, json_t *request)
 {
-    const struct submission_extra extra = { gojudge_add, c };
+    const struct submission_extra extra = { EXECUTION_WAITED, gojudge_add, c };
     struct submission_fault fault = { .status = 0 };
 
-    if (submission_begin(run->x->server, &run->tenant, request, &extra, EXECUTION_WAITED,
-                         &c->execution, &fault) < 0) {
+    if (submission_begin(run->x->server, &run->tenant, request, &extra, &c->execution, &fault) <
+        0) {
         c->execution = NULL;
         c->result = gojudge_failure(fault.err.message);
         close_ends(c);

@@ -119,7 +119,7 @@ static struct judge0_submission *create(struct exchange *x, const json_t *body, 
                                         struct submission_fault *fault)
 {
     struct judge0_submission *s = judge0_add(&x->tenant);
-    const struct submission_extra extra = { add_stdin, s ? s->row : NULL };
+    const struct submission_extra extra = { EXECUTION_QUEUED, add_stdin, s ? s->row : NULL };
     struct execution *e = NULL;
     char time[RESULT_TIME_SIZE];
     json_t *request;
@@ -130,8 +130,7 @@ static struct judge0_submission *create(struct exchange *x, const json_t *body, 
     }
     request = judge0_request(x->server, &x->tenant, body, is_true(x, "base64_encoded"), s->row,
                              ret_errors);
-    if (!request ||
-        submission_begin(x->server, &x->tenant, request, &extra, EXECUTION_QUEUED, &e, fault) < 0) {
+    if (!request || submission_begin(x->server, &x->tenant, request, &extra, &e, fault) < 0) {
         json_decref(request);
         judge0_remove(s);
         return NULL;

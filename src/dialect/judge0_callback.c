@@ -61,6 +61,7 @@ bool judge0_callback_is_allowed(const struct server *server, const char *url)
 void judge0_call_back(struct server *server, const struct judge0_submission *s)
 {
     const char *url = json_string_value(json_object_get(s->row, "callback_url"));
+    const struct submission_extra extra = { .mode = EXECUTION_QUEUED };
     struct submission_fault fault = { .status = 0 };
     scoped_free char *body = NULL;
     struct execution *e;
@@ -77,6 +78,6 @@ void judge0_call_back(struct server *server, const struct judge0_submission *s)
     request = json_pack("{s:s, s:s, s:[s], s:s, s:[s], s:{s:i}}", "language", "python", "code",
                         sender, "args", url, "stdin", body ? body : "", "allow_hosts", host,
                         "limits", "wall_ms", WALL_MS);
-    (void)!submission_begin(server, &own, request, NULL, EXECUTION_QUEUED, &e, &fault);
+    (void)!submission_begin(server, &own, request, &extra, &e, &fault);
     json_decref(request);
 }

@@ -42,12 +42,12 @@ static void give_up(struct websocket *w, enum close_code code, const char *reaso
 static void start(struct websocket *w, const json_t *message, const json_t *request,
                   const struct catalog_row *row)
 {
+    const struct submission_extra extra = { .mode = EXECUTION_STREAMED };
     struct submission_fault fault = { .status = 0 };
     const json_t *input = json_object_get(message, "stdin");
     struct execution *e;
 
-    if (submission_begin(w->server, &w->tenant, request, NULL, EXECUTION_STREAMED, &e, &fault) <
-        0) {
+    if (submission_begin(w->server, &w->tenant, request, &extra, &e, &fault) < 0) {
         fail(w, fault.err.message);
         return;
     }

@@ -193,7 +193,7 @@ static void keep_pending(struct flow *flow, size_t len)
 static bool is_of(const struct flow *flow, const struct endpoint *from,
                   const struct endpoint *asked)
 {
-    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): as above */
     return flow->from.port == from->port && flow->target.asked.port == asked->port &&
            address_equal(&flow->target.asked.address, &asked->address) &&
            address_equal(&flow->from.address, &from->address);

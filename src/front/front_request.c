@@ -147,7 +147,8 @@ static bool is_known(const char *version)
 }
 
 /* Called by the library: with the headers, with each piece of the body, at its end, and again when
- * a reply that waited is there. */
+ * a reply that waited is there.
+ * NOLINTNEXTLINE(readability-function-size): as the library calls it */
 enum MHD_Result front_request_handle(void *context, struct MHD_Connection *connection,
                                      const char *path, const char *method, const char *version,
                                      const char *data, size_t *len, void **state)

@@ -222,7 +222,8 @@ static void socket_event(void *context, uint32_t events)
         go_on(c, events & (EPOLLIN | EPOLLRDHUP));
 }
 
-/* Called by the library when the reply 101 is sent: the connection is ours. */
+/* Called by the library when the reply 101 is sent: the connection is ours.
+ * NOLINTNEXTLINE(readability-function-size): as the library calls it */
 static void upgraded(void *context, struct MHD_Connection *connection, void *state,
                      const char *extra, size_t extra_len, MHD_socket fd,
                      struct MHD_UpgradeResponseHandle *handle)

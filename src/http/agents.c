@@ -120,6 +120,7 @@ void agents_close_client(struct agent_client *client)
 
 static void free_agent(struct agent *agent)
 {
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): a client that was freed is in no list */
     list_each(at, &agent->clients)
         agents_close_client(link_owner(at, struct agent_client, link));
     link_remove(&agent->link);

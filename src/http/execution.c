@@ -103,7 +103,7 @@ static void finish(struct execution *e, sbr_result *result, const sbr_error *err
 
     e->ended_us = clock_now_us();
     e->is_error = !result;
-    if (!result) {
+    if (!result && err) {
         e->err = *err;
         roots_hide_in(&e->server->roots, e->tenant, e->err.message, sizeof(e->err.message));
     }

@@ -37,13 +37,13 @@ struct offload {
 };
 
 int offload_open(struct server *server, sbr_error *err) must_check;
-/* Copies *o; `words` and `req` go over to it.  Replies when there are too many. */
-void offload_start(struct exchange *x, const struct offload *o);
+/* Copies *given; `words` and `req` go over to it.  Replies when there are too many. */
+void offload_start(struct exchange *x, const struct offload *given);
 /* The same without a reply: the handler replies itself.  0, or -1 when it replied to say why not;
  * `done` was called then. */
-int offload_start_alone(struct exchange *x, const struct offload *o);
+int offload_start_alone(struct exchange *x, const struct offload *given);
 /* Without a request: 0, or -1 when there are too many. */
-int offload_start_own(struct server *server, const struct offload *o);
+int offload_start_own(struct server *server, const struct offload *given);
 /* In the thread: `line` of the offload gets a copy, on the loop. */
 void offload_post(struct offload *o, const char *line, size_t len);
 /* Those of the tenant, or of all (NULL), that count among the runs. */

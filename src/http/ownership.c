@@ -50,8 +50,8 @@ static bool read_note(const struct state_dir *dir, const struct tenant *tenant, 
     size_t len = strlen(tenant->name);
     char line[LINE_SIZE];
 
-    if (fd_read_small(dir->fd, id, line, sizeof(line)) < 0 || strncmp(line, tenant->name, len) ||
-        line[len] != ' ')
+    if (fd_read_small(dir->fd, id, line, sizeof(line)) < 0 ||
+        strncmp(line, tenant->name, len) != 0 || line[len] != ' ')
         return false;
     snprintf(ret->id, sizeof(ret->id), "%s", id);
     snprintf(ret->own, sizeof(ret->own), "%.*s", OWNERSHIP_ID_SIZE - 1, line + len + 1);

@@ -52,9 +52,10 @@ static int take_root(const struct config *config, const struct config_root *from
     struct root *root = &roots->at[roots->n];
     scoped_free char *path = from->path ? config_value_path(config, from->path) : NULL;
 
-    if (!from->tenant || (!tenant_is_name(from->tenant) && strcmp(from->tenant, TENANT_LOCAL)) ||
-        !from->name || !tenant_is_name(from->name) || !path ||
-        (from->mode && strcmp(from->mode, "ro") && strcmp(from->mode, "rw")))
+    if (!from->tenant ||
+        (!tenant_is_name(from->tenant) && strcmp(from->tenant, TENANT_LOCAL) != 0) || !from->name ||
+        !tenant_is_name(from->name) || !path ||
+        (from->mode && strcmp(from->mode, "ro") != 0 && strcmp(from->mode, "rw") != 0))
         return err_set(err, SBR_E_INVALID, "config",
                        "http.roots: an entry has `tenant`, `name`, `path` and, if it should be "
                        "written to, `mode: rw`; names have letters, digits, '_' and '-'");

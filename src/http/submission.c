@@ -423,8 +423,8 @@ json_t *submission_body(struct exchange *x)
 }
 
 int submission_begin(struct server *server, const struct tenant *tenant, const json_t *body,
-                     const struct submission_extra *extra, enum execution_mode mode,
-                     struct execution **ret, struct submission_fault *fault)
+                     const struct submission_extra *extra, struct execution **ret,
+                     struct submission_fault *fault)
 {
     struct problem full;
     sbr_request *req = NULL;
@@ -435,11 +435,11 @@ int submission_begin(struct server *server, const struct tenant *tenant, const j
         sbr_request_free(req);
         return refuse(fault, full.status, "", full.detail);
     }
-    if (extra && extra->add(req, extra->context, &fault->err) < 0) {
+    if (extra->add && extra->add(req, extra->context, &fault->err) < 0) {
         sbr_request_free(req);
         return -1;
     }
-    if (execution_start(server, tenant, req, mode, ret, &fault->err) == 0)
+    if (execution_start(server, tenant, req, extra->mode, ret, &fault->err) == 0)
         return 0;
     if (fault->err.code == SBR_E_NOT_FOUND) /* the path is there: what it should run is not */
         fault->status = HTTP_UNPROCESSABLE_CONTENT;
@@ -448,11 +448,12 @@ int submission_begin(struct server *server, const struct tenant *tenant, const j
 
 struct execution *submission_start(struct exchange *x, const json_t *body, enum execution_mode mode)
 {
+    const struct submission_extra extra = { .mode = mode };
     struct submission_fault fault = { .status = 0 };
     struct execution *e = NULL;
     struct problem full;
 
-    if (submission_begin(x->server, &x->tenant, body, NULL, mode, &e, &fault) == 0) {
+    if (submission_begin(x->server, &x->tenant, body, &extra, &e, &fault) == 0) {
         spans_read_parent(exchange_header(x, "traceparent"), &e->trace);
         return e;
     }

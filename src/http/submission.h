@@ -27,16 +27,18 @@ int submission_read(struct server *server, const struct tenant *tenant, const js
  * workspace (NULL: none).  The caller frees the request.  0 or -1. */
 int submission_base(struct server *server, const struct tenant *tenant, const char *workspace,
                     sbr_request **ret, struct submission_fault *fault);
-/* What JSON cannot say, such as bytes of stdin: changes a request that was read; 0 or SBR_E_*. */
+/* What the JSON of a request does not say. */
 struct submission_extra {
+    enum execution_mode mode;
+    /* Changes a request that was read, by bytes of stdin, say; 0 or SBR_E_*.  NULL: nothing. */
     int (*add)(sbr_request *req, void *context, sbr_error *err);
     void *context;
 };
 
-/* Reads, makes sure of room, starts; `extra` may be NULL.  0 or -1. */
+/* Reads, makes sure of room, starts.  0 or -1. */
 int submission_begin(struct server *server, const struct tenant *tenant, const json_t *body,
-                     const struct submission_extra *extra, enum execution_mode mode,
-                     struct execution **ret, struct submission_fault *fault);
+                     const struct submission_extra *extra, struct execution **ret,
+                     struct submission_fault *fault);
 /* The same for an exchange.  NULL: it has its reply. */
 struct execution *submission_start(struct exchange *x, const json_t *body,
                                    enum execution_mode mode);

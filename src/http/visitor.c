@@ -37,10 +37,8 @@ static void note_refusal(const struct exchange *x)
 }
 
 /* The reply is sent, or its client is gone. */
-static void complete(struct visitor *v)
+static void complete(struct visitor *v, struct exchange *x)
 {
-    struct exchange *x = v->x;
-
     v->x = NULL;
     counters_add_request(&v->server->counters, x->status);
     note_refusal(x);
@@ -60,7 +58,7 @@ void visitor_close(struct visitor *v)
     v->server->sockets[v->socket].visitors--;
     v->user = NULL;
     if (v->x)
-        complete(v);
+        complete(v, v->x);
     if (user)
         user->closed(v->user_context);
 }
@@ -119,15 +117,13 @@ static int send_part(struct visitor *v, struct exchange *x)
     return r->read && frames_send(&v->channel, &head, sizeof(head), NULL, 0) < 0 ? -1 : 1;
 }
 
-static void upgrade(struct visitor *v)
+static void upgrade(struct visitor *v, struct exchange *x)
 {
-    struct exchange *x = v->x;
-
     v->user = x->response->upgrade;
     v->user_context = x->response->context;
     memcpy(v->token_id, x->tenant.token_id, sizeof(v->token_id));
     x->left = NULL;
-    complete(v);
+    complete(v, x);
     v->user->opened(v->user_context, v);
 }
 
@@ -144,9 +140,9 @@ static bool send_reply(struct visitor *v, struct exchange *x)
     if (r < 0)
         return false;
     if (x->whole && x->response->upgrade)
-        upgrade(v);
+        upgrade(v, x);
     else if (x->whole)
-        complete(v);
+        complete(v, x);
     if (!v->user)
         visitor_listen(v, true);
     return true;

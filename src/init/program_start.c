@@ -88,7 +88,7 @@ static void take_terminal(const struct inside *in)
         if (!(tty->streams >> stream & 1))
             continue;
         if (in->tty_fd >= 0)
-            dup2(in->tty_fd, stream);
+            (void)dup2(in->tty_fd, stream);
         ioctl(stream, TIOCSCTTY, 0); /* of the first stream; it changes nothing for the others */
     }
 }
@@ -158,7 +158,7 @@ int program_start(struct inside *in, int go_fd, pid_t *ret, sbr_error *err)
         return err->code;
     }
     if (in->plan->kernel)
-        dup2(INIT_REPORT, INIT_STDIN); /* the kernel alone has the channel: its end is seen */
+        (void)dup2(INIT_REPORT, INIT_STDIN); /* the kernel alone has the channel: its end is seen */
     *ret = pid;
     return 0;
 }

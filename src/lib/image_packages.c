@@ -152,16 +152,23 @@ static int read_names(const struct image *image, const char *language, struct st
     return 0;
 }
 
+/* Packages of a language in an image. */
+struct packages_asked {
+    const char *ref, *language;
+    const struct string_list *names;
+};
+
 /* What versions of the names there are: those of the image, or with `newest` those that its
  * installer takes now.  One line for each: NAME VERSION. */
-static int list_versions(const sbr_runtime *rt, const char *ref, const char *language,
-                         const struct string_list *names, bool newest, char **ret, sbr_error *err)
+static int list_versions(const sbr_runtime *rt, const struct packages_asked *asked, bool newest,
+                         char **ret, sbr_error *err)
 {
-    const char *words[] = { "sh", "/work/packages.sh", "versions", language, NULL };
+    const struct string_list *names = asked->names;
+    const char *words[] = { "sh", "/work/packages.sh", "versions", asked->language, NULL };
     sbr_request *req = NULL;
     sbr_result *result = NULL;
     sbr_job *job = NULL;
-    int r = make_request(ref, language, words, &req, err);
+    int r = make_request(asked->ref, asked->language, words, &req, err);
 
     for (size_t i = 0; r == 0 && i < names->n; i++)
         if (request_add_arg(req, names->items[i], err) < 0 ||
@@ -174,7 +181,7 @@ static int list_versions(const sbr_runtime *rt, const char *ref, const char *lan
     if (r == 0)
         r = run(rt, req, &job, &result, err);
     if (r == 0 && !result_success(result))
-        r = refuse(language, result, err);
+        r = refuse(asked->language, result, err);
     if (r == 0) {
         *ret = strndup(result->out.data ? result->out.data : "", result->out.len);
         r = *ret ? 0 : err_set_oom(err, "build");
@@ -223,15 +230,15 @@ static int compare(const struct string_list *names, const char *before, const ch
     return 0;
 }
 
-static int outdated_of(const sbr_runtime *rt, const char *ref, const char *language,
-                       const struct string_list *names, struct string_list *ret, sbr_error *err)
+static int outdated_of(const sbr_runtime *rt, const struct packages_asked *asked,
+                       struct string_list *ret, sbr_error *err)
 {
     scoped_free char *before = NULL, *now = NULL;
 
-    if (list_versions(rt, ref, language, names, false, &before, err) < 0 ||
-        list_versions(rt, ref, language, names, true, &now, err) < 0)
+    if (list_versions(rt, asked, false, &before, err) < 0 ||
+        list_versions(rt, asked, true, &now, err) < 0)
         return err->code;
-    return compare(names, before, now, ret, err);
+    return compare(asked->names, before, now, ret, err);
 }
 
 int image_packages_outdated(const sbr_runtime *rt, const char *ref, struct string_list *ret,
@@ -246,7 +253,7 @@ int image_packages_outdated(const sbr_runtime *rt, const char *ref, struct strin
 
         r = read_names(image, language->name, &names, err);
         if (r == 0 && names.n)
-            r = outdated_of(rt, ref, language->name, &names, ret, err);
+            r = outdated_of(rt, &(struct packages_asked){ ref, language->name, &names }, ret, err);
         string_list_done(&names);
     }
     image_free(image);

@@ -428,19 +428,22 @@ INTERPOSED int vwprintf(const wchar_t *format, va_list values)
     va_end(values);                                                                                \
     return n
 
-INTERPOSED int fwprintf(FILE *stream, const wchar_t *format, ...)
+/* In parentheses: with _FORTIFY_SOURCE these are macros for some compilers. */
+INTERPOSED int(fwprintf)(FILE *stream, const wchar_t *format, ...)
 {
     PASS_ON(stream, format);
 }
 
-INTERPOSED int wprintf(const wchar_t *format, ...)
+INTERPOSED int(wprintf)(const wchar_t *format, ...)
 {
     PASS_ON(stdout, format);
 }
 
 /* What the two are called in a program that is compiled with _FORTIFY_SOURCE. */
+/* NOLINTBEGIN(readability-redundant-declaration): without it no header has them */
 int __fwprintf_chk(FILE *stream, int flag, const wchar_t *format, ...);
 int __wprintf_chk(int flag, const wchar_t *format, ...);
+/* NOLINTEND(readability-redundant-declaration) */
 
 INTERPOSED int __fwprintf_chk(FILE *stream, int flag, const wchar_t *format, ...)
 {

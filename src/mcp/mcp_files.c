@@ -161,7 +161,8 @@ static void return_part(struct mcp_call *call, const char *name, const struct bu
                            "offset", (json_int_t)from, "encoding", text ? "utf-8" : "base64",
                            "content", out.len ? out.data : "");
     if (from + len < file->len)
-        json_object_set_new(structured, "next_offset", json_integer((json_int_t)(from + len)));
+        json_object_set_new(structured, "next_offset",
+                            json_integer((json_int_t)from + (json_int_t)len));
     if (out.len)
         mcp_call_say(call, out.data, out.len);
     if (from + len < file->len)

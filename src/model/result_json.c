@@ -27,6 +27,8 @@ bool result_is_best_as_text(const char *data, size_t len)
 {
     size_t unusual = 0, escaped = 0, part; /* of the pieces that are not usual */
 
+    if (!data)
+        return true; /* and `len` is 0 */
     /* In pieces that stay in the CPU's cache between the looks at them. */
     for (size_t at = 0; at < len; at += part) {
         part = piece_of(data + at, len - at);

@@ -88,7 +88,7 @@ static size_t character_len(unsigned char lead)
 /* Removes a character that begins before the end and is not complete there. */
 static void cut_end(struct buf *b)
 {
-    for (size_t back = 1; back <= 3 && back <= b->len; back++) {
+    for (size_t back = 1; b->data && back <= 3 && back <= b->len; back++) {
         unsigned char c = (unsigned char)b->data[b->len - back];
 
         if ((c & 0xc0) == 0x80)

@@ -206,24 +206,15 @@ static struct denials *list_of(void *context, pid_t task)
                : &m->kernel_denials.others;
 }
 
-int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *plan,
-                  const struct monitor_options *options, sbr_error *err)
+static void take_streams(struct monitor *m, struct sandbox *box,
+                         const struct monitor_options *options)
 {
-    uint64_t max = plan->limits.value[SBR_OUTPUT_BYTES];
-    struct capture capture = {
-        .fd = -1, .max = max, .keep = options->keep_output, .excess = output_excessive, .context = m
-    };
+    struct capture capture = { .fd = -1,
+                               .max = m->plan->limits.value[SBR_OUTPUT_BYTES],
+                               .keep = options->keep_output,
+                               .excess = output_excessive,
+                               .context = m };
 
-    *m = (struct monitor){ .state = RUNNING,
-                           .box = box,
-                           .plan = plan,
-                           .loop = options->loop,
-                           .kernel = plan->kernel ? take_fd(box->in) : -1,
-                           .terminal = -1,
-                           .on_terminal = options->on_terminal,
-                           .startup = options->startup ? options->startup : "cold",
-                           .started_us = options->started_us,
-                           .seen.stage = options->stage };
     m->out = m->err = capture;
     m->out.fd = take_fd(box->out);
     m->out.sink = options->sink_out;
@@ -235,8 +226,24 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
     m->err.forward = options->forward_err;
     m->err.keep_tail = options->keep_tail && !options->keep_output;
     /* A terminal has both streams in one. */
-    m->out.keep_tail = m->err.keep_tail && plan->tty.streams & 1u << STDOUT_FILENO;
+    m->out.keep_tail = m->err.keep_tail && m->plan->tty.streams & 1u << STDOUT_FILENO;
     m->out.loop = m->err.loop = options->loop;
+}
+
+int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *plan,
+                  const struct monitor_options *options, sbr_error *err)
+{
+    *m = (struct monitor){ .state = RUNNING,
+                           .box = box,
+                           .plan = plan,
+                           .loop = options->loop,
+                           .kernel = plan->kernel ? take_fd(box->in) : -1,
+                           .terminal = -1,
+                           .on_terminal = options->on_terminal,
+                           .startup = options->startup ? options->startup : "cold",
+                           .started_us = options->started_us,
+                           .seen.stage = options->stage };
+    take_streams(m, box, options);
     m->collect_reader = options->collect_reader;
     if (m->collect_reader) {
         m->collect_reader->began = collection_began;

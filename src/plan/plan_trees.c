@@ -203,7 +203,7 @@ static int add_tree(struct plan *plan, const struct plan_input *in, const struct
         return err->code;
     if (in->image)
         op.flags |= OP_OVER;
-    if (tree->image && in->image->kept)
+    if (tree->image && in->image && in->image->kept)
         op.flags |= OP_IMAGE;
     if (is_sealed(in, tree))
         op.flags |= OP_SEALED;

@@ -93,8 +93,13 @@ static int copy_rules(struct own_policy *own, const struct rules *rules, sbr_err
         char *about = entry->call ? strdup(entry->about) : NULL;
         char *file = entry->call ? text_format("%s.yaml", entry->policy) : NULL;
 
-        if (call && about && file)
+        if (call && about && file) {
             made[n++] = (struct policy_rule){ (uint16_t)number, call, about, file };
+            continue;
+        }
+        free(call);
+        free(about);
+        free(file);
     }
     own->policy.rules = made;
     own->policy.n_rules = n;

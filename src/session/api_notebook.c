@@ -123,6 +123,7 @@ static char *report(const struct notebook_run *run)
     return text;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): as the public header has it */
 int sbr_session_notebook(sbr_session *s, const char *text, size_t len, sbr_session_line_fn *fn,
                          void *context, char **ret, char **ret_book, sbr_error *err)
 {

@@ -112,12 +112,14 @@ static int call(sbr_session *s, const json_t *request, sbr_session_line_fn *fn, 
     return r;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): as the public header has it */
 int sbr_session_exec(sbr_session *s, const char *code, size_t len, uint64_t timeout_ms,
                      sbr_session_line_fn *fn, void *context, char **ret, sbr_error *err)
 {
     return sbr_session_exec_in(s, NULL, code, len, timeout_ms, fn, context, ret, err);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): as the public header has it */
 int sbr_session_exec_in(sbr_session *s, const char *language, const char *code, size_t len,
                         uint64_t timeout_ms, sbr_session_line_fn *fn, void *context, char **ret,
                         sbr_error *err)

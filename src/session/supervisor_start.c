@@ -61,10 +61,10 @@ static void reset_signals(void)
     sigset_t none;
 
     for (int i = 1; i < NSIG; i++)
-        sigaction(i, &action, NULL);
+        (void)sigaction(i, &action, NULL);
     action.sa_handler = SIG_IGN;
-    sigaction(SIGPIPE, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
+    (void)sigaction(SIGPIPE, &action, NULL);
+    (void)sigaction(SIGHUP, &action, NULL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 }

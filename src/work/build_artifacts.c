@@ -274,10 +274,14 @@ int build_artifacts_load(const struct build_artifacts *artifacts, struct request
 const char *build_artifacts_differ(const struct build_artifacts *a, const struct build_artifacts *b)
 {
     for (size_t i = 0; i < a->n || i < b->n; i++) {
-        const struct build_artifact *one = i < a->n ? &a->items[i] : NULL;
-        const struct build_artifact *two = i < b->n ? &b->items[i] : NULL;
-        int order = !one ? 1 : !two ? -1 : strcmp(one->path, two->path);
+        const struct build_artifact *one, *two;
+        int order;
 
+        if (i >= a->n || i >= b->n)
+            return i < a->n ? a->items[i].path : b->items[i].path;
+        one = &a->items[i];
+        two = &b->items[i];
+        order = strcmp(one->path, two->path);
         if (order != 0)
             return order < 0 ? one->path : two->path;
         if (!one->sum[0] || strcmp(one->sum, two->sum) != 0)

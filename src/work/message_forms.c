@@ -61,7 +61,7 @@ static struct message_span trim(struct message_span s)
 /* A name before `mark` that is not empty; a quote is part of a command that a tool repeats. */
 static bool take_file(struct message_span *s, const char *mark, struct message_span *ret)
 {
-    const char *end = memmem(s->at, s->len, mark, strlen(mark));
+    const char *end = s->at ? memmem(s->at, s->len, mark, strlen(mark)) : NULL;
 
     if (!end || end == s->at || memchr(s->at, '\'', (size_t)(end - s->at)))
         return false;
@@ -263,7 +263,8 @@ static bool read_make(struct message_span line, struct message_lines *lines,
     struct message_span end = line;
 
     (void)lines;
-    if (line.len < strlen(stop) || memcmp(line.at + line.len - strlen(stop), stop, strlen(stop)))
+    if (line.len < strlen(stop) ||
+        memcmp(line.at + line.len - strlen(stop), stop, strlen(stop)) != 0)
         return false;
     if (take(&line, "make: *** ") || take(&line, "make[1]: *** ")) {
         f->text = line;

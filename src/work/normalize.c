@@ -184,11 +184,13 @@ static size_t take_path(struct place p, struct buf *out)
 /* 1.2345678901 -> 1.23457: six digits that count; the point is a point in every locale. */
 static size_t take_float(struct place p, struct buf *out)
 {
-    size_t whole = count(p, 0, isdigit), n = whole, exponent;
+    size_t whole = count(p, 0, isdigit), n = 0, exponent;
     char text[64], shown[32];
     char *comma;
 
-    if (!whole || !has(p, whole, '.') || !(n = count(p, whole + 1, isdigit)))
+    if (whole && has(p, whole, '.'))
+        n = count(p, whole + 1, isdigit);
+    if (!n)
         return 0;
     n += whole + 1;
     if (has(p, n, 'e') || has(p, n, 'E')) {

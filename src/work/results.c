@@ -51,6 +51,7 @@ static int take_line(struct results *r, const char *line, const char *path, unsi
     char digest[RESULTS_DIGEST_SIZE];
     uint64_t item;
 
+    /* NOLINTNEXTLINE(cert-err34-c): of too great a number comes the greatest, refused below */
     if (sscanf(line, "{\"item\":%" SCNu64 ",\"request\":\"%16[0-9a-f]\"", &item, digest) != 2 ||
         !item || item > MOST_ITEMS || strlen(digest) != RESULTS_DIGEST_SIZE - 1)
         return err_set(err, SBR_E_INVALID, "results",

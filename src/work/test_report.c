@@ -85,7 +85,7 @@ static int grow_slots(struct report *r, sbr_error *err)
     free(r->slots);
     r->slots = slots;
     r->n_slots = wanted;
-    for (size_t i = 0; i < r->n; i++)
+    for (size_t i = 0; r->cases && i < r->n; i++)
         *find_slot(r, r->cases[i].name) = (uint32_t)i + 1;
     return 0;
 }

@@ -123,7 +123,8 @@ static void close_element(void *context, const XML_Char *element)
         stop(j);
 }
 
-/* Entities of the document's own could grow without end. */
+/* Entities of the document's own could grow without end.
+ * NOLINTNEXTLINE(readability-function-size): as the parser calls it */
 static void refuse_entity(void *context, const XML_Char *name, int is_parameter,
                           const XML_Char *value, int length, const XML_Char *base,
                           const XML_Char *system_id, const XML_Char *public_id,

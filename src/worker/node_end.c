@@ -52,9 +52,8 @@ static void look_everywhere(int32_t value)
     char access[8], line[512];
 
     while (maps && fgets(line, sizeof(line), maps))
-        if (sscanf(line, "%lx-%lx %7s %*x %*s %lu", &start, &end, access, &inode) ==
-                4 && /* NOLINT */
-            !inode &&
+        /* NOLINTNEXTLINE(cert-err34-c): as the kernel writes it */
+        if (sscanf(line, "%lx-%lx %7s %*x %*s %lu", &start, &end, access, &inode) == 4 && !inode &&
             !strncmp(access, "rw-p", 4) && !strstr(line, "[stack]"))
             look_at(start, end, value);
     if (maps)

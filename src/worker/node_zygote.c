@@ -285,7 +285,7 @@ static napi_value use_pipes(napi_env env, void *info)
     if (pipe2(ends, O_CLOEXEC) < 0)
         return NULL;
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        dup2(ends[fd != STDIN_FILENO], fd);
+        (void)dup2(ends[fd != STDIN_FILENO], fd);
     close(ends[0]);
     close(ends[1]);
     return NULL;

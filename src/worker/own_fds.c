@@ -79,7 +79,8 @@ static int note_epoll(struct own_fd *one, const char *info)
         int fd;
 
         if (one->count == MAX_WATCHED ||
-            sscanf(at, "tfd: %d events: %x data: %llx", &fd, &events, &data) != 3) /* NOLINT */
+            /* NOLINTNEXTLINE(cert-err34-c): as the kernel writes it */
+            sscanf(at, "tfd: %d events: %x data: %llx", &fd, &events, &data) != 3)
             return -1;
         one->watched_fd[one->count] = fd;
         one->watched[one->count++] = (struct epoll_event){ .events = events, .data.u64 = data };

@@ -72,7 +72,8 @@ static int visit_mappings(int (*visit)(const struct mapping *mapping, const char
     if (!maps)
         return -1;
     while (r == 0 && fgets(line, sizeof(line), maps)) {
-        if (sscanf(line, "%lx-%lx %7s", &next.start, &next.end, next.access) == 3) { /* NOLINT */
+        /* NOLINTNEXTLINE(cert-err34-c): as the kernel writes it */
+        if (sscanf(line, "%lx-%lx %7s", &next.start, &next.end, next.access) == 3) {
             mapping = next;
         } else if (strncmp(line, title, strlen(title)) == 0) {
             looked = true;

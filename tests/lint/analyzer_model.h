@@ -7,15 +7,18 @@
 
 #include "base/err.h"
 
-static inline int analyzer_negative(int code)
-{
-    if (code >= 0)
-        __builtin_unreachable();
-    return code;
-}
+/* No function: a call below the depth to which the analyzer follows calls would say nothing. */
+#define analyzer_negative(value)                                                                   \
+    ({                                                                                             \
+        const int negative_code = (value);                                                         \
+        if (negative_code >= 0)                                                                    \
+            __builtin_unreachable();                                                               \
+        negative_code;                                                                             \
+    })
 
 #define err_set(...) analyzer_negative((err_set)(__VA_ARGS__))
 #define err_set_errno(...) analyzer_negative((err_set_errno)(__VA_ARGS__))
 #define err_set_oom(...) analyzer_negative((err_set_oom)(__VA_ARGS__))
+#define err_set_retry(...) analyzer_negative((err_set_retry)(__VA_ARGS__))
 
 #endif

@@ -12,6 +12,7 @@ import calls
 import documents
 import layers
 import names
+import tidy
 
 # check, file, text, a part of the expected report (None: accepted)
 CASES = (
@@ -324,9 +325,44 @@ def check_trees():
             yield f"{lint.__name__}: {list(texts)}: expected {expected!r}, got {found}"
 
 
+# What clang-tidy says about OWNERS, a part of the one expected report.
+OWNERS = "scoped_free char *text = strdup(a), *rest = text;\nchar *own = strdup(a);\n"
+_LEAK = "src/a.c:3:1: error: Potential leak of memory pointed to by 'word' [clang-analyzer-unix.Malloc]\n"
+_NAMES = ":3:1: error: function 'f' differs [readability-inconsistent-declaration-parameter-name]\n"
+TIDY_CASES = (
+    (_LEAK + "src/a.c:1:26: note: Memory is allocated\n", None),
+    (_LEAK + "src/a.c:2:13: note: Memory is allocated\n", "a.c:3:1: error: Potential leak"),
+    (_LEAK.replace("'word'", "'rest'"), None),
+    ("/usr/include/stdio.h" + _NAMES, None),
+    ("src/a.c" + _NAMES, "function 'f' differs"),
+)
+# A source, and as the analyzer gets it.
+MODEL_CASES = (
+    ("return err->code;", "return analyzer_negative(err->code);"),
+    ("return c->err->code;", "return analyzer_negative(c->err->code);"),
+    ("return a.b->err->code;", "return analyzer_negative(a.b->err->code);"),
+    ("err->code = 1; if (c->err->code == 2)", "err->code = 1; if (c->err->code == 2)"),
+)
+
+
+def check_tidy():
+    with tempfile.TemporaryDirectory(prefix="sbr-lint-") as folder:
+        root = Path(folder).resolve()
+        Path(root, "src").mkdir()
+        Path(root, "src/a.c").write_text(OWNERS, encoding="utf-8")
+        for output, expected in TIDY_CASES:
+            found = tidy.parse(root, root, output)
+            if not judged(found, expected):
+                yield f"tidy.parse: {output!r}: expected {expected!r}, got {found}"
+    for text, expected in MODEL_CASES:
+        found = tidy.modelled_text(text)
+        if found != expected:
+            yield f"tidy.modelled_text: {text!r}: expected {expected!r}, got {found!r}"
+
+
 def check():
     """Returns one sentence per case that a lint judges wrongly."""
-    problems = [*check_documents(), *check_trees()]
+    problems = [*check_documents(), *check_trees(), *check_tidy()]
     for lint, name, text, expected in CASES:
         with tempfile.TemporaryDirectory(prefix="sbr-lint-") as root:
             path = Path(root, name)

@@ -18,6 +18,8 @@ import tree
 
 JOBS = 2
 MODEL = "tests/lint/analyzer_model.h"
+# What stands in for a function of libc need not name its parameters as a header of the system does.
+_NAMES = "[readability-inconsistent-declaration-parameter-name]"
 
 # Flags of gcc that clang 14 refuses, and those that belong to one compilation only.
 _DROPPED = re.compile(
@@ -28,16 +30,34 @@ _DROPPED = re.compile(
 _WITH_VALUE = {"-o", "-MF", "-MQ", "-MT"}
 _FINDING = re.compile(r"(?P<path>[^:\n]+):(?P<rest>\d+:\d+: (?P<kind>warning|error|note): .*)")
 _LEAK = re.compile(r"[Ll]eak.*?'(?P<name>\w+)[\w.>-]*'|leak: (?P<other>\w+)")
+_ALLOCATED = re.compile(r"(?P<path>[^:\n]+):(?P<line>\d+):\d+: note: (?:Memory is|Returned) allocated\b.*")
 # A code that is read from an error is that of a failure, unless it is set or compared.
-_CODE = re.compile(r"\berr->code\b(?!\s*(=[^=]|[!=]=))")
+_CODE = re.compile(r"(?<![\w.>])(?:\w+(?:->|\.))*err->code\b(?!\s*(=[^=]|[!=]=))")
 
 
 def scoped_leak(message, source):
     """A "leak" of a variable with a cleanup attribute: neither clang 14 nor cppcheck knows those."""
     match = _LEAK.search(message)
     name = match and (match["name"] or match["other"])
-    cleaned = rf"\bscoped_\w+\b[^;]*\b{name}\b|\b{name}\s*__attribute__\(\(cleanup"
-    return bool(name and re.search(cleaned, source))
+    return bool(name and is_scoped(name, source))
+
+
+def is_scoped(name, source):
+    return bool(re.search(rf"\bscoped_\w+\b[^;]*\b{name}\b|\b{name}\s*__attribute__\(\(cleanup", source))
+
+
+def scoped_owner(root, text):
+    """A "leak" of what a variable with a cleanup attribute got, and which another one names, too."""
+    first, *notes = text.split("\n    ")
+    if "leak" not in first:
+        return False
+    for note in filter(None, map(_ALLOCATED.fullmatch, notes)):
+        source = tree.read(root / note["path"])
+        line = source.splitlines()[int(note["line"]) - 1]
+        names = re.findall(r"&(\w+)\b(?!->|\.)|(?<![\w.>])(\w+) = ", line)
+        if any(is_scoped(a or b, source) for a, b in names):
+            return True
+    return False
 
 
 def flags_of(entry):
@@ -98,7 +118,13 @@ def parse(root, folder, output):
         text
         for path, text in findings
         if not scoped_leak(text.split("\n")[0], tree.read(path) if path.exists() else "")
+        and not scoped_owner(root, text)
+        and not (_NAMES in text and not path.is_relative_to(root))
     ]
+
+
+def modelled_text(text):
+    return _CODE.sub(r"analyzer_negative(\g<0>)", text)
 
 
 @contextlib.contextmanager
@@ -107,7 +133,7 @@ def told_that_errors_are_failures(path, modelled):
     with tempfile.TemporaryDirectory(prefix="sandbox-run-lint.") as folder:
         changed, overlay = Path(folder, path.name), Path(folder, "overlay.json")
         text = path.read_text(encoding="utf-8")
-        changed.write_text(_CODE.sub("analyzer_negative(err->code)", text) if modelled else text, encoding="utf-8")
+        changed.write_text(modelled_text(text) if modelled else text, encoding="utf-8")
         file = {"type": "file", "name": str(path), "external-contents": str(changed)}
         overlay.write_text(json.dumps({"version": 0, "use-external-names": False, "roots": [file]}), encoding="utf-8")
         yield overlay
