@@ -90,6 +90,18 @@ static int grow_slots(struct report *r, sbr_error *err)
     return 0;
 }
 
+/* Room for one more; twice as much whenever the number is a power of two. */
+static struct report_case *grow_cases(struct report *r)
+{
+    struct report_case *grown = r->cases;
+
+    if (!(r->n & (r->n - 1)))
+        grown = realloc(r->cases, (r->n ? 2 * r->n : 1) * sizeof(*grown));
+    if (grown)
+        r->cases = grown;
+    return grown;
+}
+
 struct report_case *test_report_add(struct report *r, const char *group, const char *name,
                                     sbr_error *err)
 {
@@ -105,9 +117,8 @@ struct report_case *test_report_add(struct report *r, const char *group, const c
     if (grow_slots(r, err) < 0)
         return NULL;
     whole = text_format("%s%s%s", grouped ? group : "", grouped ? "::" : "", name);
-    grown = whole ? realloc(r->cases, (r->n + 1) * sizeof(*grown)) : NULL;
+    grown = whole ? grow_cases(r) : NULL;
     if (grown) {
-        r->cases = grown;
         grown[r->n] = (struct report_case){ .name = visible(whole, strlen(whole)) };
         if (grown[r->n].name) {
             *find_slot(r, grown[r->n].name) = (uint32_t)r->n + 1;
