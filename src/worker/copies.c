@@ -11,6 +11,9 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "wire/zygote.h"
+#include "worker/own_fds.h"
+#include "worker/prefault.h"
+#include "worker/threads.h"
 #include "worker/worker.h"
 
 #define TRIAL_US 10000000ULL
@@ -18,7 +21,7 @@
 #define MAX_COMMAND 65536
 #define MAX_WORDS 64
 
-bool copies_await(pid_t pid, int code)
+static bool await(pid_t pid, int code)
 {
     const struct timespec pause = { .tv_nsec = LOOK_EVERY_NS };
     const uint64_t end = clock_now_us() + TRIAL_US;
@@ -33,6 +36,20 @@ bool copies_await(pid_t pid, int code)
         return false;
     }
     return r == pid && WIFEXITED(status) && WEXITSTATUS(status) == code;
+}
+
+int copies_try(bool sample, int code, bool (*renew)(void))
+{
+    pid_t pid = threads_fork();
+
+    if (pid == 0) {
+        if (sample)
+            prefault_is_sample();
+        if (own_fds_renew() < 0 || threads_resume() < 0 || (renew && !renew()))
+            _exit(1); /* lint-ok: _exit: the child of a fork */
+        return 0;
+    }
+    return pid > 0 && await(pid, code) ? 1 : -1;
 }
 
 bool copies_execute(const char *left_out)

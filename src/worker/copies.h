@@ -5,13 +5,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
 
 /* The exit code of a trial that did all that it should. */
 #define TRIAL_CODE 42
 
-/* Waits for the end of a copy; false when it did not end with that code in ten seconds. */
-bool copies_await(pid_t pid, int code);
+/* Makes a copy without a sandbox, which runs a program of ours and shall end with that code in ten
+ * seconds.  `renew`: what else the copy makes anew; NULL: nothing.  0: in the copy; 1: it did all
+ * that it should; -1: it did not. */
+int copies_try(bool sample, int code, bool (*renew)(void));
 
 /* All further workers execute a runtime of their own: this process's command line without its last
  * word and, if it has them, without words equal to `left_out`; NULL: none.  False: it cannot be

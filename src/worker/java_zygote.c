@@ -57,21 +57,10 @@ static bool can_be_copied(void)
            prefault_begin() == 0;
 }
 
-/* Makes a copy without a sandbox, which runs a program of ours and shall end with that code.  0: in
- * the copy; 1: it did all that it should; -1: it did not. */
 static int try_copy(enum role as, int code)
 {
-    pid_t pid = threads_fork();
-
-    if (pid == 0) {
-        role = as;
-        if (as == ROLE_SAMPLE)
-            prefault_is_sample();
-        if (own_fds_renew() < 0 || threads_resume() < 0)
-            _exit(1); /* lint-ok: _exit: the child of a fork */
-        return 0;
-    }
-    return pid > 0 && copies_await(pid, code) ? 1 : -1;
+    role = as; /* of the copy */
+    return copies_try(as == ROLE_SAMPLE, code, NULL);
 }
 
 static bool all_drew_differently(void)

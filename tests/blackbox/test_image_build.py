@@ -152,6 +152,17 @@ selftest: {code: echo x, stdout: "x\\n", exit: 0}
 """
 
 
+def build_twice(file, folder, caller, env):
+    """In two stores, with the same id; `env` names the second."""
+    ids = []
+    for number in (1, 2):
+        env["SANDBOX_RUN_CACHE"] = str(folder / f"cache{number}")
+        done = sandbox_run("image", "build", file, "--json", caller=caller, env=env)
+        assert done.returncode == 0, done.stderr
+        ids.append(json.loads(done.stdout)["id"])
+    assert ids[0] == ids[1]
+
+
 @pytest.mark.container
 def test_packages_of_a_language_are_there_without_being_asked_for(caller, folder, repository):
     env = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder / "config"), **repository.env}
@@ -163,13 +174,7 @@ def test_packages_of_a_language_are_there_without_being_asked_for(caller, folder
     file = folder / "own.yaml"
     file.write_text(json.dumps({"packages": ["tiny-shell"], "sources": [repository.source], "language": "words",
                                 "deps": ["greeting@1", "answer@42"], "links": ["usr/bin/sh busybox", "usr/bin/true busybox"]}))
-    ids = []
-    for number in (1, 2):
-        env["SANDBOX_RUN_CACHE"] = str(folder / f"cache{number}")
-        done = sandbox_run("image", "build", file, "--json", caller=caller, env=env)
-        assert done.returncode == 0, done.stderr
-        ids.append(json.loads(done.stdout)["id"])
-    assert ids[0] == ids[1]
+    build_twice(file, folder, caller, env)
     run = functools.partial(support.result_of, "run", "--image", "localhost/own", "-l", "words", "-c",
                             "busybox ls $DEPS; busybox cat $DEPS/*", caller=caller, env=env)
     assert run()["stdout"] == "answer\ngreeting\nanswer@42\ngreeting@1\n"
@@ -195,13 +200,7 @@ def test_a_python_of_packages_is_compiled_and_the_same_twice(caller, folder, rep
     file = folder / "python.yaml"
     file.write_text(json.dumps({"packages": ["tiny-python", "tiny-shell"], "sources": [repository.source],
                                 "links": ["usr/bin/sh busybox"], "env": ["PATH=/usr/bin"]}))
-    ids = []
-    for number in (1, 2):
-        env["SANDBOX_RUN_CACHE"] = str(folder / f"cache{number}")
-        done = sandbox_run("image", "build", file, "--json", caller=caller, env=env)
-        assert done.returncode == 0, done.stderr
-        ids.append(json.loads(done.stdout)["id"])
-    assert ids[0] == ids[1]
+    build_twice(file, folder, caller, env)
     line = ("python3 -B -v -c 'import json, useful' 2>&1 | busybox grep -c \"code object from '.*[.]py'\"; busybox ls /{0}/tests /{0}/__pycache__ | "
             "busybox grep -c 'never.*pyc\\|broken'; echo WORD = 2 >> /{0}/useful.py; python3 -B -c 'import useful; print(useful.WORD, useful.__spec__.cached)'")
     done = sandbox_run("exec", "--image", "localhost/python", "--", "sh", "-c", line.format(home), caller=caller, env=env)
