@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define NULL_STRING UINT32_MAX /* the length that stands for "no string" */
 
@@ -46,6 +48,32 @@ static int buf_reserve(struct buf *b, size_t extra)
     b->data = grown;
     b->capacity = capacity;
     return 0;
+}
+
+void buf_reserve_all(struct buf *b)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    char *grown;
+
+    if (b->failed || b->capacity > b->max)
+        return;
+    grown = realloc(b->data, b->max + 1);
+    if (!grown)
+        return;
+    b->data = grown;
+    b->capacity = b->max + 1;
+    /* A kernel without large pages refuses, and loses nothing. */
+    (void)madvise((void *)((uintptr_t)grown & -page), b->capacity, MADV_HUGEPAGE);
+}
+
+void buf_trim(struct buf *b)
+{
+    char *less = b->data ? realloc(b->data, b->len + 1) : NULL;
+
+    if (!less)
+        return;
+    b->data = less;
+    b->capacity = b->len + 1;
 }
 
 char *buf_extend(struct buf *b, size_t len)

@@ -139,6 +139,7 @@ bool jsonw_is_usual(const char *text, size_t len)
     for (; len >= BLOCK; text += BLOCK, len -= BLOCK) {
         chunk_t found = { 0 };
 
+        __builtin_prefetch(text + AHEAD);
         for (size_t i = 0; i < BLOCK; i += sizeof(chunk_t))
             found |= unusual(load(text + i));
         if (is_any(found))

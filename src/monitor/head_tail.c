@@ -1,8 +1,10 @@
 #include "monitor/head_tail.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
+
+/* From here on the room for the whole stream is taken at once. */
+#define LARGE (8 << 20)
 
 void head_tail_init(struct head_tail *both, size_t head_max, size_t tail_max)
 {
@@ -37,6 +39,8 @@ char *head_tail_room(struct head_tail *both, size_t len)
 
     if (len > both->kept.max - both->kept.len)
         return NULL;
+    if (both->kept.len >= LARGE && both->kept.capacity - both->kept.len <= len)
+        buf_reserve_all(&both->kept);
     room = buf_extend(&both->kept, len);
     if (room)
         both->kept.len -= len;
@@ -130,21 +134,15 @@ static void take_tail(const struct head_tail *both, bool is_cut, bool goes_on, s
         ret->tail_len = 0;
 }
 
-/* The head alone, without the memory of the ring. */
+/* The head alone. */
 static void drop_ring(struct head_tail *both)
 {
     struct buf *kept = &both->kept;
-    char *less;
 
     if (!kept->data)
         return;
     kept->len = both->head_max;
     kept->data[kept->len] = '\0';
-    less = realloc(kept->data, kept->len + 1);
-    if (less) {
-        kept->data = less;
-        kept->capacity = kept->len + 1;
-    }
 }
 
 void head_tail_take(struct head_tail *both, bool goes_on, struct output *ret)
@@ -157,6 +155,8 @@ void head_tail_take(struct head_tail *both, bool goes_on, struct output *ret)
     }
     if (cut || goes_on)
         cut_end(&both->kept);
+    if (cut || both->kept.len >= LARGE)
+        buf_trim(&both->kept);
     ret->data = buf_take(&both->kept, &ret->len);
     if (!ret->data)
         ret->len = 0;

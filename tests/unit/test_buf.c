@@ -233,6 +233,39 @@ static void a_count_cannot_exceed_the_bytes_that_are_left(void **state)
     buf_done(&b);
 }
 
+static void the_room_of_the_maximum_keeps_what_is_there(void **state)
+{
+    struct buf b;
+
+    (void)state;
+    buf_init(&b, 64 << 20);
+    buf_reserve_all(&b);
+    assert_int_equal(buf_add_text(&b, "one"), 0);
+    buf_trim(&b);
+    assert_int_equal(b.capacity, 4);
+    buf_reserve_all(&b);
+    assert_int_equal(b.capacity, (64 << 20) + 1);
+    assert_int_equal(buf_add_text(&b, " two"), 0);
+    assert_string_equal(b.data, "one two");
+    buf_done(&b);
+    buf_trim(&b);
+    assert_null(b.data);
+}
+
+static void a_room_that_cannot_be_had_changes_nothing(void **state)
+{
+    struct buf b;
+
+    (void)state;
+    buf_init(&b, SIZE_MAX / 2);
+    buf_add_text(&b, "one");
+    buf_reserve_all(&b);
+    assert_false(b.failed);
+    assert_int_equal(buf_add_text(&b, " two"), 0);
+    assert_string_equal(b.data, "one two");
+    buf_done(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +279,8 @@ int main(void)
         cmocka_unit_test(every_truncation_fails_and_reads_nothing_past_it),
         cmocka_unit_test(a_failed_reader_reads_zeros),
         cmocka_unit_test(a_string_ends_in_its_only_nul),
+        cmocka_unit_test(the_room_of_the_maximum_keeps_what_is_there),
+        cmocka_unit_test(a_room_that_cannot_be_had_changes_nothing),
         cmocka_unit_test(a_count_cannot_exceed_the_bytes_that_are_left),
     };
 

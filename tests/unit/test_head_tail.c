@@ -180,9 +180,35 @@ static void only_the_end_can_be_kept(void **state)
     free(out.tail);
 }
 
+/* Long enough that the room for all of it is taken at once. */
+static void a_long_stream_is_kept_whole(void **state)
+{
+    const size_t part = 1 << 20, parts = 20;
+    struct output out = { 0 };
+    struct head_tail both;
+
+    (void)state;
+    head_tail_init(&both, 32 << 20, 32 << 20);
+    for (size_t i = 0; i < parts; i++) {
+        char *room = head_tail_room(&both, part);
+
+        assert_non_null(room);
+        memset(room, 'a' + (int)i, part);
+        head_tail_added(&both, part);
+    }
+    head_tail_take(&both, false, &out);
+    assert_int_equal(out.len, parts * part);
+    assert_null(out.tail);
+    for (size_t i = 0; i < out.len; i += 4096)
+        assert_int_equal(out.data[i], 'a' + (char)(i / part));
+    assert_int_equal(out.data[out.len], '\0');
+    free(out.data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_long_stream_is_kept_whole),
         cmocka_unit_test(what_fits_is_in_one_piece),
         cmocka_unit_test(of_more_the_beginning_and_the_end_are_there),
         cmocka_unit_test(a_cut_is_between_two_characters),
