@@ -32,6 +32,22 @@ function detectModule(main) {
     }
 }
 
+/* Node reads an ES module by its pool of threads, which most programs never need, and which costs
+ * more than the rest of the module's start.  The main module is read at once; then nothing is left
+ * of this. */
+function readMainAtOnce(main) {
+    const fs = require('node:fs');
+    const url = require('node:url').pathToFileURL(main).href;
+    const property = Object.getOwnPropertyDescriptor(fs.promises, 'readFile');
+    const readFile = async (file, ...options) => {
+        if (String(file) !== url)
+            return property.value(file, ...options);
+        Object.defineProperty(fs.promises, 'readFile', property);
+        return fs.readFileSync(file, ...options);
+    };
+    Object.defineProperty(fs.promises, 'readFile', { ...property, value: readFile });
+}
+
 const setMain = process.argv[1] === `${__dirname}/node-warm.cjs` ? require('./node-warm.cjs') : () => {};
 if (process.env.SANDBOX_RUN_MEMORY_MB) {
     boundGarbage(Number(process.env.SANDBOX_RUN_MEMORY_MB));
@@ -41,4 +57,7 @@ if (major > 22 || (major === 22 && minor >= 7) || (major === 20 && minor >= 19))
     silenceTypeWarning();
 else
     detectModule(process.argv[1]);
+/* A worker thread has another main module, and no chdir(). */
+if (/\.mjs$/.test(process.argv[1]) && !process.chdir.disabled)
+    readMainAtOnce(process.argv[1]);
 setMain();

@@ -119,6 +119,20 @@ def test_variables_of_nodes_start_are_obeyed(engine):
 IS_COPY = "console.log(require('fs').readFileSync('/proc/self/cmdline', 'utf8').split('\\0').includes('zygote'))"
 
 
+START = (
+    "import * as fs from 'node:fs'; import * as v8 from 'node:v8';"
+    "const young = v8.getHeapSpaceStatistics().find((s) => s.space_name === 'new_space')!;"
+    "console.log(fs.readdirSync('/proc/self/task').length, young.space_used_size < 250_000,"
+    " fs.promises.readFile.toString().includes('signal'))"
+)
+
+
+def test_a_module_begins_with_no_pool_of_threads_and_much_room(engine):
+    threads = javascript(engine, "console.log(require('fs').readdirSync('/proc/self/task').length)")["stdout"].strip()
+    module = engine.parked(lambda: engine.code("typescript", START))
+    assert module["stdout"].split() == [threads, "true", "true"]
+
+
 def test_a_node_that_cannot_be_copied_waits_in_each_sandbox(engine, place):
     """The old way, which an unknown Node takes by itself."""
     assert javascript(engine, IS_COPY)["stdout"] == "true\n"
