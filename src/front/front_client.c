@@ -29,7 +29,9 @@ static void channel_event(void *context, uint32_t events)
 {
     struct front_client *c = context;
 
-    if (c->stage == STAGE_SOCKET || c->paused) {
+    if (c->plain) {
+        c->plain_event(c, events);
+    } else if (c->stage == STAGE_SOCKET || c->paused) {
         c->woken(c);
     } else if (events & (EPOLLHUP | EPOLLERR)) {
         loop_remove(&c->front->loop, &c->watch);
@@ -62,6 +64,7 @@ struct front_client *front_client_new(struct front *front, int channel)
     if (!c)
         return NULL;
     c->front = front;
+    c->plain = true;
     c->fd = c->gone.fd = -1;
     frames_init(&c->channel, channel, UNSENT_MAX);
     c->watch = loop_watch_of(channel, channel_event, c);
@@ -80,6 +83,7 @@ struct front_client *front_client_new(struct front *front, int channel)
 
 void front_client_free(struct front_client *c)
 {
+    c->front->in_library -= !c->plain;
     loop_remove(&c->front->loop, &c->watch);
     loop_remove(&c->front->loop, &c->gone);
     frames_done(&c->channel);
@@ -125,6 +129,10 @@ void front_client_go_on(struct front_client *c)
 
 void front_client_give_up(struct front_client *c)
 {
+    if (c->plain) {
+        c->plain_close(c);
+        return;
+    }
     c->stage = STAGE_OVER;
     loop_remove(&c->front->loop, &c->watch);
     frames_done(&c->channel);
@@ -138,7 +146,7 @@ static bool has_ended(const struct front_client *c)
 {
     char byte;
 
-    return !c->paused && c->stage != STAGE_SOCKET &&
+    return !c->plain && !c->paused && c->stage != STAGE_SOCKET &&
            recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 

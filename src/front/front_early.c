@@ -1,12 +1,9 @@
 #include <gnutls/gnutls.h>
-#include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/fields.h"
+#include "base/reply_head.h"
 #include "front/front_internal.h"
 
 #define DRAIN_US (5 * 1000000ULL) /* how long a client may go on sending what is dropped */
@@ -19,31 +16,17 @@ bool front_early_applies(const struct front_client *c)
             !MHD_lookup_connection_value(c->connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_EXPECT));
 }
 
-static void add_date(struct buf *to)
-{
-    time_t now = time(NULL);
-    struct tm parts;
-    char text[64];
-
-    if (gmtime_r(&now, &parts) &&
-        strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &parts) > 0)
-        buf_printf(to, "Date: %s\r\n", text);
-}
-
 /* Line, headers and body of the reply; false: the frame does not read well. */
 static bool format(const struct front_head *head, const char *data, size_t len, struct buf *to)
 {
-    const char *at = data, *end = data + head->fields_len;
-    struct field field;
+    const struct reply_head text = { .status = head->status,
+                                     .fields = data,
+                                     .fields_len = head->fields_len,
+                                     .length = len - head->fields_len,
+                                     .closes = true };
 
-    buf_printf(to, "HTTP/1.1 %u %s\r\n", head->status, MHD_get_reason_phrase_for(head->status));
-    add_date(to);
-    while (fields_next(&at, end, &field))
-        if (strcasecmp(field.name, MHD_HTTP_HEADER_CONNECTION) != 0)
-            buf_printf(to, "%s: %s\r\n", field.name, field.value);
-    buf_printf(to, "Connection: close\r\nContent-Length: %zu\r\n\r\n", len - head->fields_len);
-    buf_add(to, end, len - head->fields_len);
-    return at == end && !to->failed;
+    return reply_head_add(&text, to) &&
+           buf_add(to, data + head->fields_len, len - head->fields_len) == 0;
 }
 
 /* Nothing was sent on this connection since the last reply, so that the socket has room. */

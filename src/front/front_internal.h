@@ -1,8 +1,9 @@
 /* The front: the process that reads what clients of the gateway send.
  *
- * front_request.c turns what libmicrohttpd has read into frames, front_reply.c turns frames into
- * what it sends, and front_socket.c does both for WebSockets.  No file here knows what a request
- * means. */
+ * front_plain.c reads requests that come whole and without TLS, and front_parse.c knows which of
+ * them.  For all others front_request.c turns what libmicrohttpd has read into frames,
+ * front_reply.c turns frames into what it sends, and front_socket.c does both for WebSockets.  No
+ * file here knows what a request means. */
 #ifndef FRONT_FRONT_INTERNAL_H
 #define FRONT_FRONT_INTERNAL_H
 
@@ -16,6 +17,7 @@
 
 #define FRONT_CONNECTION_MEMORY 12288 /* line and headers of a request must fit */
 
+struct front_client;
 struct front_socket;
 
 struct front {
@@ -23,6 +25,10 @@ struct front {
     struct MHD_Daemon *daemon;
     struct loop_watch library, link;
     struct link clients;
+    unsigned int in_library; /* connections that libmicrohttpd has */
+    bool tls;
+    /* From now on the connection is libmicrohttpd's, which may have ended it already. */
+    void (*library_take)(struct front_client *c);
     bool ending;
     uint64_t ticked_us, end_us;
 };
@@ -48,6 +54,9 @@ struct front_client {
     struct loop_watch watch; /* of the channel */
     struct loop_watch gone;  /* of `fd`, for while libmicrohttpd does not look at it */
     enum front_stage stage;
+    bool plain;          /* libmicrohttpd does not have the connection; `gone` watches it */
+    bool forwarded;      /* plain: a request went to the gateway; its reply may not be out yet */
+    bool closes;         /* plain: after the reply that is on its way */
     bool paused;         /* libmicrohttpd does not look at the connection */
     bool gathers;        /* a small body goes into `request` */
     bool unread;         /* nothing of a body that is dropped has come yet */
@@ -61,6 +70,8 @@ struct front_client {
     uint64_t overdue_us; /* when it is closed, unless a reply is on its way */
     void (*woken)(struct front_client *c);    /* what it waits for may be in the channel */
     void (*answered)(struct front_client *c); /* a reply is there before the body is whole */
+    void (*plain_event)(struct front_client *c, uint32_t events); /* of the channel, if `plain` */
+    void (*plain_close)(struct front_client *c);                  /* and frees `c` */
     struct front_socket *socket;
     void (*release)(struct front_client *c); /* frees `socket`; NULL: there is none */
 };
@@ -79,6 +90,11 @@ void front_client_tick(struct front *front, uint64_t now_us);
 /* The next frame into `frame`: its length, 0: none yet, -1: there will be none. */
 ssize_t front_client_receive(const struct front_client *c, char frame[FRONT_FRAME_MAX],
                              struct front_head *ret);
+
+/* front_plain.c.  False: the connection cannot be watched. */
+bool front_plain_open(struct front_client *c);
+/* Closes the connection; `c` is freed. */
+void front_plain_close(struct front_client *c);
 
 /* front_request.c: callbacks of libmicrohttpd. */
 enum MHD_Result front_request_handle(void *context, struct MHD_Connection *connection,

@@ -82,7 +82,7 @@ static void ignore_message(void *context, const char *format, va_list arguments)
     (void)arguments;
 }
 
-/* A client that front_client_new made for the connection that is being added. */
+/* The client of the connection that is being added. */
 static struct front_client *arriving;
 
 static void connection_event(void *context, struct MHD_Connection *connection,
@@ -102,22 +102,34 @@ static void connection_event(void *context, struct MHD_Connection *connection,
     if (!c)
         return;
     c->connection = connection;
-    c->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+}
+
+static void library_take(struct front_client *c)
+{
+    struct sockaddr address = { .sa_family = AF_UNIX };
+
+    c->plain = false;
+    arriving = c;
+    c->front->in_library++;
+    (void)MHD_add_connection(c->front->daemon, c->fd, &address, sizeof(address));
+    if (arriving) /* it was not taken */
+        front_client_free(arriving);
+    arriving = NULL;
 }
 
 static void take_connection(struct front *front, int fd, int channel)
 {
-    struct sockaddr address = { .sa_family = AF_UNIX };
+    struct front_client *c = front_client_new(front, channel);
 
-    arriving = front_client_new(front, channel);
-    if (!arriving) {
+    if (!c) {
         close(fd);
         return;
     }
-    (void)MHD_add_connection(front->daemon, fd, &address, sizeof(address));
-    if (arriving) /* it was not taken */
-        front_client_free(arriving);
-    arriving = NULL;
+    c->fd = fd;
+    if (front->tls)
+        library_take(c);
+    else if (!front_plain_open(c))
+        front_plain_close(c);
 }
 
 static void end(struct front *front)
@@ -165,6 +177,7 @@ static int start_library(struct front *front, const struct front_config *config,
     unsigned int flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
                          MHD_ALLOW_UPGRADE | MHD_USE_ERROR_LOG | (config->key ? MHD_USE_TLS : 0);
 
+    front->tls = config->key;
     front->daemon = MHD_start_daemon(flags, 0, NULL, NULL, front_request_handle, front,
                                      MHD_OPTION_EXTERNAL_LOGGER, ignore_message, NULL,
                                      MHD_OPTION_NOTIFY_COMPLETED, front_request_completed, front,
@@ -203,6 +216,7 @@ static int prepare(struct front *front, sbr_error *err)
 
     ignore_signals();
     link_init(&front->clients);
+    front->library_take = library_take;
     if (read_config(&config, err) < 0 || loop_init(&front->loop, "front", err) < 0 ||
         start_library(front, &config, err) < 0)
         return err->code;
@@ -218,6 +232,8 @@ static uint64_t wait_us(const struct front *front)
     MHD_UNSIGNED_LONG_LONG ms;
     uint64_t wait = front->ending ? TICK_US / 50 : TICK_US;
 
+    if (!front->in_library)
+        return wait;
     return MHD_get_timeout(front->daemon, &ms) == MHD_YES && ms * 1000 < wait ? ms * 1000 : wait;
 }
 
@@ -233,7 +249,8 @@ static void serve(struct front *front)
 
         if (loop_turn(&front->loop, wait_us(front)) < 0)
             return;
-        (void)MHD_run(front->daemon);
+        if (front->in_library)
+            (void)MHD_run(front->daemon);
         now_us = clock_now_us();
         if (now_us < front->ticked_us + TICK_US)
             continue;

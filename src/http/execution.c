@@ -12,6 +12,7 @@
 #include "http/ownership.h"
 #include "http/reader.h"
 #include "http/server.h"
+#include "http/token.h"
 #include "http/websocket.h"
 #include "lib/runner.h"
 
@@ -241,6 +242,7 @@ static struct execution *make(struct server *server, const struct tenant *tenant
     if (req)
         e->need = admission_need_of(req);
     snprintf(e->tenant, sizeof(e->tenant), "%s", tenant->name);
+    snprintf(e->token_id, sizeof(e->token_id), "%s", tenant->token_id);
     snprintf(e->language, sizeof(e->language), "%s", req && req->language ? req->language : "");
     link_init(&e->streams);
     link_init(&e->sockets);
@@ -456,11 +458,26 @@ bool execution_has_room(struct server *server, const struct tenant *tenant, stru
     return false;
 }
 
+/* A token that is revoked opens nothing, and what it has started ends.  One that has expired was
+ * good when the run began. */
+static void end_revoked(struct server *server)
+{
+    list_each(at, &server->live) {
+        struct execution *e = link_owner(at, struct execution, live);
+
+        if (e->cancelled || !e->token_id[0] || !token_is_revoked(e->token_id))
+            continue;
+        execution_cancel(e);
+        execution_cancel(e); /* at once, without a grace period */
+    }
+}
+
 /* Of those that are over, the oldest are forgotten first. */
 void execution_tick(struct server *server, uint64_t now_us)
 {
     size_t over = 0;
 
+    end_revoked(server);
     list_each(at, &server->executions)
         over += execution_is_over(link_owner(at, struct execution, link));
     list_each(at, &server->executions) {

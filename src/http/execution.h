@@ -63,7 +63,8 @@ struct execution {
     struct admission_need need; /* what is reserved for it */
     struct span_parent trace;
     size_t counted_bytes;
-    char key[64]; /* Idempotency-Key; empty: none */
+    char key[64];                        /* Idempotency-Key; empty: none */
+    char token_id[TENANT_TOKEN_ID_SIZE]; /* that it was started with; empty: none */
     char fingerprint[65];
 };
 

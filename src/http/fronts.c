@@ -153,6 +153,11 @@ static void front_ended(void *context, uint32_t events)
             s->which == SERVER_AT_TCP ? "TCP" : "the unix socket");
 }
 
+static bool is_plain(const struct server_socket *s)
+{
+    return s->which != SERVER_AT_TCP || !s->server->options.key;
+}
+
 /* To the front, with one end of a channel. */
 static void pass_on(struct server_socket *s, int fd)
 {
@@ -161,7 +166,7 @@ static void pass_on(struct server_socket *s, int fd)
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
         return;
-    visitor = visitor_new(s->server, s->which, ends[0]);
+    visitor = visitor_new(s->server, s->which, ends[0], is_plain(s) ? fd : -1);
     passed[0] = fd;
     passed[1] = ends[1];
     if (visitor && fd_send(s->link.fd, "", 1, passed, 2) < 0)

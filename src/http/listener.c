@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -144,6 +145,7 @@ int listener_open_tcp(const char *text, bool anywhere, int *ret_fd, sbr_error *e
                        text);
     fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
         bind(fd, &address.any, len) < 0 || listen(fd, BACKLOG) < 0)
         return err_set_errno(err, "http", "cannot listen at %.60s", text);
     *ret_fd = take_fd(fd);

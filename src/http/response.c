@@ -3,13 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/fields.h"
+#include "base/reply_head.h"
 #include "base/scope.h"
 #include "wire/front.h"
 
 #define FIELDS_MAX (FRONT_FRAME_MAX / 2)
+#define DIRECT_MAX 16384 /* an empty socket takes it in one piece */
 
 static struct response *make(uint64_t len)
 {
@@ -97,6 +102,35 @@ bool response_has_header(const struct response *r, const char *name)
         if (!strcasecmp(field.name, name))
             return true;
     return false;
+}
+
+/* What is sent in part, because memory is short, is cut off: the client sees that the reply is not
+ * whole. */
+bool response_send(const struct response *r, unsigned int status, int fd)
+{
+    const char *fields = r->fields.data + sizeof(struct front_head);
+    const struct reply_head head = { .status = status,
+                                     .fields = fields,
+                                     .fields_len = r->fields.len - sizeof(struct front_head),
+                                     .length = r->len };
+    bool fits = !r->upgrade && !r->read && r->fd < 0 && r->len <= DIRECT_MAX &&
+                !reply_head_closes(head.fields, head.fields_len);
+    ssize_t n = -1;
+    struct buf text;
+
+    if (!fits)
+        return false;
+    buf_init(&text, FIELDS_MAX);
+    if (reply_head_add(&head, &text)) {
+        struct iovec parts[] = { { text.data, text.len }, { r->bytes, (size_t)r->len } };
+        const struct msghdr message = { .msg_iov = parts, .msg_iovlen = ARRAY_LEN(parts) };
+
+        n = sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n >= 0 && (size_t)n < text.len + r->len)
+            (void)shutdown(fd, SHUT_RDWR);
+    }
+    buf_done(&text);
+    return n >= 0;
 }
 
 ssize_t response_take(struct response *r, char *to, size_t max)

@@ -391,3 +391,15 @@ bool token_holds(const char *id)
         k = read_known(id, &ignored);
     return k && !is_expired(k);
 }
+
+bool token_is_revoked(const char *id)
+{
+    const struct known *k = find_known(id);
+    sbr_error ignored;
+    struct stat gone;
+
+    if (!k)
+        k = read_known(id, &ignored);
+    /* A file that cannot be looked at is no reason to end what runs. */
+    return !k && known[newest].path[0] && lstat(known[newest].path, &gone) < 0 && errno == ENOENT;
+}

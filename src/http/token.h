@@ -29,5 +29,7 @@ int token_revoke(const char *which, char ret_id[TENANT_TOKEN_ID_SIZE], sbr_error
 int token_check(const char *text, struct tenant *ret, sbr_error *err) must_check;
 /* False: the token of this id was revoked, or has expired. */
 bool token_holds(const char *id);
+/* True: the token of this id was revoked.  One that has expired was not. */
+bool token_is_revoked(const char *id);
 
 #endif

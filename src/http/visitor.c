@@ -1,11 +1,14 @@
 #include "http/visitor.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/scope.h"
 #include "config/audit.h"
 #include "http/guard.h"
 #include "http/problem.h"
@@ -14,6 +17,7 @@
 #include "http/token.h"
 #include "wire/front.h"
 
+#define IDLE_US (60 * 1000000ULL) /* of a connection between two requests */
 #define UNSENT_MAX ((size_t)64 << 20)
 #define FRAMES_AT_ONCE 16 /* of one channel, before others have their turn */
 
@@ -40,6 +44,7 @@ static void note_refusal(const struct exchange *x)
 static void complete(struct visitor *v, struct exchange *x)
 {
     v->x = NULL;
+    v->idle_us = clock_now_us();
     counters_add_request(&v->server->counters, x->status);
     note_refusal(x);
     exchange_free(x);
@@ -53,6 +58,7 @@ void visitor_close(struct visitor *v)
         return;
     loop_remove(&v->server->loop, &v->watch);
     frames_done(&v->channel);
+    scope_close_fd(&v->client);
     link_remove(&v->link);
     list_append(&v->server->closed, &v->link);
     v->server->sockets[v->socket].visitors--;
@@ -67,10 +73,24 @@ void visitor_listen(struct visitor *v, bool reads)
 {
     uint32_t events = (reads ? EPOLLIN : 0) | (frames_is_waiting(&v->channel) ? EPOLLOUT : 0);
 
+    if (v->direct)
+        events = (events & EPOLLOUT ? EPOLLOUT : events) | EPOLLRDHUP;
     if (v->ending)
-        events &= ~(uint32_t)EPOLLIN;
+        events &= ~(uint32_t)(EPOLLIN | EPOLLRDHUP);
     if (v->channel.fd >= 0 && v->watch.events != events)
         (void)loop_change(&v->server->loop, &v->watch, events);
+}
+
+/* To the connection itself, past the front, which has nothing of its own to send before it. */
+static bool send_direct(const struct visitor *v, struct exchange *x)
+{
+    struct response *r = x->response;
+
+    if (!v->direct || v->through_front || v->client < 0 || !response_send(r, x->status, v->client))
+        return false;
+    x->begun = true;
+    r->sent = r->len;
+    return true;
 }
 
 /* The head of the reply, with the body when both fit into a frame. */
@@ -90,6 +110,9 @@ static int send_head(struct visitor *v, struct exchange *x)
 
     if (r->fields.failed)
         return -1;
+    if (send_direct(v, x))
+        return 0;
+    v->through_front = true;
     x->begun = true;
     memcpy(r->fields.data, &head, sizeof(head));
     if (whole)
@@ -195,6 +218,7 @@ static bool begin(struct visitor *v, const struct front_head *head, const char *
     x = v->x = exchange_new(v, data, head->fields_len);
     if (!x)
         return false;
+    v->direct |= head->flags & FRONT_DIRECT;
     (void)guard_admits(x, x->method);
     if (head->flags & FRONT_WHOLE)
         take_body(x, data + head->fields_len, len - head->fields_len);
@@ -215,6 +239,20 @@ static void take_piece(struct visitor *v, const char *data, size_t len)
     handle(v->x);
 }
 
+/* All replies are sent: libmicrohttpd reads the connection from here on, and waits for each. */
+static bool take_turn(struct visitor *v)
+{
+    const struct front_head admit = { .type = FRONT_ADMIT };
+
+    if (!v->direct || v->x)
+        return false;
+    v->direct = false;
+    scope_close_fd(&v->client);
+    v->client = -1;
+    visitor_listen(v, true);
+    return frames_send(&v->channel, &admit, sizeof(admit), NULL, 0) == 0;
+}
+
 /* False: a front that is in order sends no such frame now. */
 static bool take_frame(struct visitor *v, const struct front_head *head, const char *data,
                        size_t len)
@@ -225,6 +263,8 @@ static bool take_frame(struct visitor *v, const struct front_head *head, const c
         return head->type == FRONT_MESSAGE && v->user->take(v->user_context, head, data, len);
     if (head->type == FRONT_REQUEST)
         return begin(v, head, data, len);
+    if (head->type == FRONT_TURN)
+        return take_turn(v);
     if (!v->x || v->x->received)
         return false;
     if (head->type == FRONT_BODY)
@@ -286,7 +326,13 @@ static void channel_event(void *context, uint32_t events)
         v->user->turn(v->user_context);
     else if (events & EPOLLOUT && v->x && v->x->begun)
         exchange_resume(v->x);
-    if (events & EPOLLIN)
+    else if (events & EPOLLOUT)
+        visitor_listen(v, true);
+    if (v->direct && v->x && v->x->received && events & EPOLLRDHUP)
+        take_end(v); /* whatever requests are behind this one */
+    else if (v->direct && v->x && v->x->received && events & EPOLLIN)
+        visitor_listen(v, false); /* the next request waits for its turn in the channel */
+    else if (events & EPOLLIN)
         read_frames(v);
     else if (events & (EPOLLHUP | EPOLLERR))
         visitor_close(v);
@@ -299,12 +345,29 @@ static bool is_welcome(const struct visitor *v)
     return !id[0] || token_holds(id);
 }
 
+static uint64_t idle_max_us(void)
+{
+#ifdef SBR_TEST_HOOKS
+    const char *ms = getenv("SANDBOX_RUN_TEST_IDLE");
+
+    if (ms)
+        return strtoull(ms, NULL, 10) * 1000;
+#endif
+    return IDLE_US;
+}
+
+/* Of a connection that libmicrohttpd reads, the front knows. */
+static bool is_idle(const struct visitor *v)
+{
+    return v->direct && !v->x && clock_now_us() > v->idle_us + idle_max_us();
+}
+
 void visitor_tick(struct server *server)
 {
     list_each(at, &server->visitors) {
         struct visitor *v = link_owner(at, struct visitor, link);
 
-        if (is_welcome(v))
+        if (is_welcome(v) && !is_idle(v))
             continue;
         if (!v->user || v->unwelcome) {
             visitor_close(v);
@@ -315,7 +378,7 @@ void visitor_tick(struct server *server)
     }
 }
 
-struct visitor *visitor_new(struct server *server, unsigned int socket, int channel)
+struct visitor *visitor_new(struct server *server, unsigned int socket, int channel, int client)
 {
     struct visitor *v = calloc(1, sizeof(*v));
 
@@ -324,6 +387,7 @@ struct visitor *visitor_new(struct server *server, unsigned int socket, int chan
         return NULL;
     }
     v->server = server;
+    v->client = client < 0 ? -1 : fcntl(client, F_DUPFD_CLOEXEC, 0);
     v->socket = socket;
     v->tcp = socket == SERVER_AT_TCP;
     frames_init(&v->channel, channel, UNSENT_MAX);
@@ -331,6 +395,7 @@ struct visitor *visitor_new(struct server *server, unsigned int socket, int chan
     v->watch = loop_watch_of(channel, channel_event, v);
     if (loop_add(&server->loop, &v->watch, EPOLLIN) < 0) {
         frames_done(&v->channel);
+        scope_close_fd(&v->client);
         free(v);
         return NULL;
     }

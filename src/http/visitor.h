@@ -29,6 +29,10 @@ struct visitor {
     bool tcp;            /* known from the listener: no front has a say in it */
     struct frames channel;
     struct loop_watch watch;
+    int client;         /* the connection itself, which is written only; -1: by TLS */
+    bool direct;        /* the front does not wait for replies: requests follow each other */
+    bool through_front; /* a reply went through the front: those behind it do, too */
+    uint64_t idle_us;   /* since when no request is on its way, if `direct` */
     bool ending;        /* nothing more is read; the reply is the last */
     bool refused;       /* the body was too large: what else comes of it is dropped */
     struct exchange *x; /* the request that is on its way; NULL: none */
@@ -38,13 +42,14 @@ struct visitor {
     void *user_context;
 };
 
-/* `channel` becomes the visitor's.  NULL without memory: it is closed. */
-struct visitor *visitor_new(struct server *server, unsigned int socket, int channel);
+/* `channel` becomes the visitor's.  NULL without memory: it is closed.  `client` is the connection,
+ * of which the visitor has a copy; -1: nothing is written to it from here. */
+struct visitor *visitor_new(struct server *server, unsigned int socket, int channel, int client);
 /* The connection is over.  The memory stays until visitor_run. */
 void visitor_close(struct visitor *v);
 /* Reads the channel, or not, until the next call. */
 void visitor_listen(struct visitor *v, bool reads);
-/* Ends what clients have open by a token that was revoked or has expired. */
+/* Ends what clients have open by a token that was revoked or has expired, and what is idle. */
 void visitor_tick(struct server *server);
 /* After each turn of the loop: sends replies that are ready, frees visitors that are over. */
 void visitor_run(struct server *server);

@@ -52,6 +52,7 @@ struct stage_run {
     struct sandbox box;
     struct monitor monitor;
     bool watching;       /* monitor_start was called */
+    bool lingers;        /* its result is taken: what it holds may wait for job_free */
     bool asked;          /* an engine has answered for this stage, or there is none */
     bool has_trees;      /* job_trees_prepare was called, and what it made is still good */
     uint64_t started_us; /* when the stage began */

@@ -236,6 +236,7 @@ enum job_event stage_end_collect(sbr_job *job, enum job_event event, sbr_error *
     if (r == 0)
         result->stage_us = clock_now_us() - now->started_us - (job_paused_us(job) - now->paused_us);
     job->warm.lingers = job->warm.lingers && r == 0;
+    now->lingers = stage == STAGE_RUN && now->box.standby; /* that is dead, or is killed then */
     stage_run_drop(job);
     if (r == 0) {
         job->at++;

@@ -6,6 +6,8 @@ void stage_run_drop(sbr_job *job)
 {
     struct stage_run *now = &job->now;
 
+    if (now->lingers && job->warm.lingers)
+        return;
     if (now->watching) {
         monitor_done(&now->monitor);
         sandbox_end(&now->box);

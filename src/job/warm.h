@@ -31,7 +31,7 @@ struct warm {
     struct loop_watch watch;
     bool used_before; /* the connection was idle in the pool: the engine may have ended meanwhile */
     bool queued;
-    bool lingers; /* after the program's own stage the place is kept until job_free */
+    bool lingers; /* after the program's own stage place and sandbox are kept until job_free */
     enum warm_state state;
     char sent_key[SHA256_HEX_SIZE]; /* of the last blueprint that was sent over this connection */
     struct engine_request request;

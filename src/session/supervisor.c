@@ -113,7 +113,16 @@ static void drop_job(struct session *s)
     loop_set_timer(&s->loop, TIMER_ASK, 0, NULL, NULL);
 }
 
-static void fail_start(struct session *s, const sbr_error *err)
+/* What the request names cannot be installed; otherwise the machine lacks something. */
+static int start_fault(const struct session *s, const sbr_result *result, sbr_error *ret)
+{
+    bool named = result && result->verdict == SBR_INSTALL_FAILED;
+
+    return err_set(ret, named ? SBR_E_INVALID : SBR_E_UNSUPPORTED, "session",
+                   "the kernel did not start: %.430s", s->reason);
+}
+
+static void fail_start(struct session *s, const sbr_result *result, const sbr_error *err)
 {
     sbr_error why;
 
@@ -122,7 +131,7 @@ static void fail_start(struct session *s, const sbr_error *err)
     if (err && err->code)
         why = *err;
     else
-        err_set(&why, SBR_E_UNSUPPORTED, "session", "the kernel did not start: %.430s", s->reason);
+        start_fault(s, result, &why);
     report_start(s, &why);
     s->closing = s->over = true;
 }
@@ -174,14 +183,14 @@ static void job_ended(struct session *s, const sbr_result *result, const sbr_err
     supervisor_note(s);
     if (started && s->replay.cells) {
         supervisor_replay_failed(s);
-        fail_start(s, err);
+        fail_start(s, result, err);
     }
     if (!started) {
         sbr_error why;
 
-        err_set(&why, SBR_E_UNSUPPORTED, "session", "the kernel did not start: %.430s", s->reason);
+        start_fault(s, result, &why);
         answer_restart(s, &why);
-        fail_start(s, err);
+        fail_start(s, result, err);
     }
     supervisor_go_on(s);
 }
@@ -456,7 +465,7 @@ void supervisor_run(struct session *s)
 
     if (supervisor_start_job(s, &err) < 0) {
         snprintf(s->reason, sizeof(s->reason), "%.200s", err.message);
-        fail_start(s, &err);
+        fail_start(s, NULL, &err);
         s->over |= s->spare.waits;
     }
     while (!s->over)

@@ -14,6 +14,8 @@
  *   request with a body:   REQUEST --> ADMIT; BODY..., END                         --> REPLY
  *                          REQUEST                                                 --> REPLY
  *   reply:                 REPLY (whole) | REPLY, DATA... up to its length or DONE
+ *   request (direct):      REQUEST (whole)...  --> a small reply to the client itself, or as above
+ *                          TURN, when the front is done with such requests         --> ADMIT
  *   after an upgrade:      MESSAGE (more)..., MESSAGE in both directions; CLOSE to the front */
 #ifndef WIRE_FRONT_H
 #define WIRE_FRONT_H
@@ -36,12 +38,13 @@ enum front_frame_type {
     FRONT_REQUEST = 1, /* fields: method, path, headers and parameters; and a small body */
     FRONT_BODY,
     FRONT_END,
-    FRONT_ADMIT, /* the body may come */
+    FRONT_ADMIT, /* the body may come; what comes behind TURN may come */
     FRONT_REPLY, /* fields: headers; and the beginning of the body */
     FRONT_DATA,
     FRONT_DONE,
     FRONT_MESSAGE, /* of a WebSocket */
     FRONT_CLOSE,   /* of a WebSocket: `status` is the code, the rest the reason */
+    FRONT_TURN,    /* no request that follows is direct; ADMIT comes behind all replies */
 };
 
 enum front_flag {
@@ -49,6 +52,9 @@ enum front_flag {
     FRONT_MORE = 2,    /* the message goes on in the next frame */
     FRONT_BINARY = 4,  /* a message of bytes, not of text */
     FRONT_UPGRADE = 8, /* the connection becomes a WebSocket */
+    /* The gateway may write the reply to the connection, and finds the next request behind this
+     * one: the front does not wait for replies. */
+    FRONT_DIRECT = 16,
 };
 
 struct front_head {

@@ -208,3 +208,16 @@ def test_watchers_are_bounded_and_of_their_sandbox(http):
     assert ask("CreateWatcher", path="/tmp/file").status == 400 and ask("CreateWatcher", path="/none").status == 404
     http.ask("DELETE", f"/sandboxes/{box}", tcp=True, X_API_Key=key)
     assert gateway.children_are_gone(http)
+
+
+def test_commands_and_code_count_for_the_rate(http):
+    """As cells and runs do; what only asks does not."""
+    key = http.token("slow", "--rate", "2")
+    status, made = create(http, key)
+    assert status == 201, made
+    mine = {"tcp": True, "X_Access_Token": key, "E2b_Sandbox_Id": made["sandboxID"]}
+    assert http.ask("POST", "/execute", {"code": "1"}, **mine).status == 200
+    for path in ("/execute", "/process.Process/Start"):
+        assert http.ask("POST", path, {"code": "1"}, **mine).status == 429, path
+    assert http.ask("POST", "/process.Process/List", {}, **mine).status == 200
+    http.ask("DELETE", f"/sandboxes/{made['sandboxID']}", tcp=True, X_API_Key=key)

@@ -303,9 +303,9 @@ def test_json_that_is_none(http, body):
 
 
 def test_a_token_that_is_revoked_ends_what_it_has_open(http):
-    """A stream, a WebSocket, a run that is waited for; not what another token has open."""
+    """A stream, a WebSocket, a run that is waited for or goes on by itself; not what another token has started."""
     token, heir = http.token("leaves"), http.token("heir", "--tenant", "leaves")
-    where = start(http, token=token)
+    where, theirs = start(http, token=token), start(http, token=heir)
     names = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     stream, waits, idle, kept = (http.connect(tcp=True) for _ in range(4))
     stream.request("GET", where + "/events", headers={**names, "Accept": "text/event-stream"})
@@ -333,7 +333,9 @@ def test_a_token_that_is_revoked_ends_what_it_has_open(http):
     idle.request("GET", "/version", headers=names)
     assert idle.getresponse().status == 401
     assert http.ask("POST", mine + "/stdin?close=1", b"x\n", token=http.mine).status == 202
-    assert http.ask("GET", where, token=heir).json()["status"] == "running", "it was started to go on"
-    assert http.ask("DELETE", where, token=heir).status == 202
+    assert engine.within(support.DEADLINE, lambda: http.ask("GET", where, token=heir).json()["status"] == "done")
+    assert http.ask("GET", where, token=heir).json()["outcome"] == "cancelled"
+    assert http.ask("GET", theirs, token=heir).json()["status"] == "running"
+    assert http.ask("DELETE", theirs, token=heir).status == 202
     for connection in (stream, waits, idle, kept):
         connection.close()

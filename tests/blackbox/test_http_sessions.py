@@ -244,3 +244,10 @@ def test_tests_builds_and_golden_cases_take_files_of_the_body(http):
 def test_paths_of_the_host_build_nothing(http, path, body, field):
     wrong = http.ask("POST", path, body, token=http.secret)
     assert wrong.status == 422 and wrong.json()["errors"][0]["pointer"] == f"#/{field}"
+
+
+def test_a_package_that_cannot_be_installed_is_the_requests_fault(http):
+    """Not the machine's, which would be 501."""
+    reply = http.ask("POST", "/v1/sessions", {"language": "python", "deps": ["no-such-package-of-sandbox-run"]}, token=http.secret)
+    assert reply.status == 422 and reply.json()["code"] == "invalid", reply.body
+    assert "no-such-package-of-sandbox-run" in reply.json()["detail"]

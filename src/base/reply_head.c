@@ -1,0 +1,110 @@
+#include "base/reply_head.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "base/err.h"
+#include "base/fields.h"
+
+#define CONNECTION "Connection"
+#define DATE_SIZE 48
+
+static const struct phrase {
+    unsigned int status;
+    const char *text;
+} phrases[] = {
+    { 200, "OK" },
+    { 201, "Created" },
+    { 202, "Accepted" },
+    { 204, "No Content" },
+    { 400, "Bad Request" },
+    { 401, "Unauthorized" },
+    { 403, "Forbidden" },
+    { 404, "Not Found" },
+    { 405, "Method Not Allowed" },
+    { 406, "Not Acceptable" },
+    { 409, "Conflict" },
+    { 410, "Gone" },
+    { 411, "Length Required" },
+    { 413, "Content Too Large" },
+    { 415, "Unsupported Media Type" },
+    { 421, "Misdirected Request" },
+    { 422, "Unprocessable Content" },
+    { 426, "Upgrade Required" },
+    { 429, "Too Many Requests" },
+    { 500, "Internal Server Error" },
+    { 501, "Not Implemented" },
+    { 502, "Bad Gateway" },
+    { 503, "Service Unavailable" },
+    { 507, "Insufficient Storage" },
+};
+
+static const char *phrase_of(unsigned int status)
+{
+    for (size_t i = 0; i < ARRAY_LEN(phrases); i++)
+        if (phrases[i].status == status)
+            return phrases[i].text;
+    return "Other";
+}
+
+/* Formatted once per second. */
+static const char *date_now(void)
+{
+    static char text[DATE_SIZE];
+    static time_t at;
+    time_t now = time(NULL);
+    struct tm parts;
+
+    if (now != at && gmtime_r(&now, &parts) &&
+        strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &parts) > 0)
+        at = now;
+    return text;
+}
+
+static void add_text(struct buf *to, const char *text)
+{
+    buf_add(to, text, strlen(text));
+}
+
+bool reply_head_closes(const char *fields, size_t len)
+{
+    const char *end = fields + len;
+    struct field field;
+
+    while (fields_next(&fields, end, &field))
+        if (!strcasecmp(field.name, CONNECTION) && !strcasecmp(field.value, "close"))
+            return true;
+    return false;
+}
+
+static void add_length(uint64_t length, unsigned int status, struct buf *to)
+{
+    if (length == REPLY_HEAD_CHUNKS)
+        add_text(to, "Transfer-Encoding: chunked\r\n");
+    else if (status != 204)
+        buf_printf(to, "Content-Length: %" PRIu64 "\r\n", length);
+}
+
+bool reply_head_add(const struct reply_head *head, struct buf *to)
+{
+    const char *at = head->fields, *end = at + head->fields_len;
+    struct field field;
+
+    buf_printf(to, "HTTP/1.1 %u %s\r\nDate: %s\r\n", head->status, phrase_of(head->status),
+               date_now());
+    while (fields_next(&at, end, &field)) {
+        if (!strcasecmp(field.name, CONNECTION))
+            continue;
+        add_text(to, field.name);
+        add_text(to, ": ");
+        add_text(to, field.value);
+        add_text(to, "\r\n");
+    }
+    if (head->closes || reply_head_closes(head->fields, head->fields_len))
+        add_text(to, "Connection: close\r\n");
+    add_length(head->length, head->status, to);
+    add_text(to, "\r\n");
+    return at == end && !to->failed;
+}
