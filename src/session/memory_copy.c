@@ -97,7 +97,7 @@ void memory_copy_load(struct session *s)
     sbr_error err = { 0 };
     bool sent;
 
-    if (snapshot_restore(s, s->replay.files, how, &err) < 0)
+    if (snapshot_lay_out(s, s->replay.files, how, &err) < 0)
         json_object_set_new(how, "error", json_string(err.message));
     json_decref(s->copied);
     s->copied =
