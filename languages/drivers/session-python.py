@@ -525,24 +525,26 @@ class Memory:
 
     def __init__(self):
         import ctypes
-        library, own = ctypes.CDLL(self.PATH), ctypes.CDLL(None)
-        self._save = library.session_copy_save
-        self._save.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_ulong]
-        self._save.restype = ctypes.c_long
-        self._break = ctypes.c_size_t.in_dll(own, "__curbrk")
+        library, own, api = ctypes.PyDLL(self.PATH), ctypes.CDLL(None), ctypes.pythonapi
+        calls = [api.PyOS_BeforeFork, api.PyOS_AfterFork_Parent, api.PyOS_AfterFork_Child, own.fork]
+        heap_end = ctypes.c_size_t.in_dll(own, "__curbrk")
+        self._calls = (ctypes.c_void_p * 5)(*(ctypes.cast(call, ctypes.c_void_p).value for call in calls),
+                                            ctypes.addressof(heap_end))
+        self._fork = library.session_copy_fork
+        self._fork.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_ulong]
+        self._fork.restype = ctypes.c_long
         try:
             self.rseq = ctypes.c_ssize_t.in_dll(own, "__rseq_offset").value
             self.rseq_size = self.RSEQ_SIZE if ctypes.c_uint.in_dll(own, "__rseq_size").value else 0
         except ValueError: # an older C library
             self.rseq = self.rseq_size = 0
 
-    def save(self, first, second):
-        if self._save(first, second, self.rseq, self.rseq_size) != 1:
-            os._exit(1)
-
-    def settle(self):
-        """In the copy: the kernel knows no heap of it, so the C library must not ask for more of that one."""
-        self._break.value = (1 << 64) - 16
+    def fork(self, first, second):
+        """As os.fork; the child writes its memory into the pipes and ends, and 0 is the answer in the copy."""
+        pid = self._fork(self._calls, first, second, self.rseq, self.rseq_size)
+        if pid < 0:
+            raise OSError(-pid, "this memory cannot be copied")
+        return pid
 
 
 def open_files(leave):
@@ -645,7 +647,7 @@ class Checkpoints:
             self.memory = self.memory or Memory()
             files, (folder, mask) = open_files(self.own_descriptors() | set(pipes)), place()
             self.forking = True
-            pid = self._fork()
+            pid = self.memory.fork(*pipes)
         except BaseException:
             for pipe in pipes:
                 os.close(pipe)
@@ -658,8 +660,6 @@ class Checkpoints:
             self.writing.append(pid)
             return False
         try:
-            self.memory.save(*pipes)
-            self.memory.settle()
             self.take_over(files)
             os.umask(mask)
             if folder and folder != os.getcwd():

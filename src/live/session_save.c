@@ -1,4 +1,7 @@
-/* A forked kernel writes all of its memory into a pipe.  See session_copy.h. */
+/* A kernel forks, and the child writes all of its memory into two pipes.  See session_copy.h.
+ *
+ * The table goes ahead of the fork, so that the loader lays the memory out meanwhile, and the child
+ * runs nothing but this: every page that an interpreter touches there would be copied first. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -18,22 +21,25 @@
 #define PATH_SIZE 4096
 #define PRESENT (3ULL << 62) /* or swapped out */
 #define IS_FILES (1ULL << 61)
-#define TID_REACH 0x900         /* of what the C library keeps for a thread */
+#define TID_REACH 0x900 /* of what the C library keeps for a thread */
+/* The system knows no heap of a copy, so the C library must not ask for more of that one. */
+#define NO_HEAP (-16UL)
 #define HIDDEN_MAX (16UL << 30) /* of memory that cannot be read, and may have pages all the same */
 
 struct saver {
     struct copy_header header;
     struct copy_region regions[COPY_REGIONS];
     char paths[COPY_PATHS];
-    char maps[MAPS_SIZE];
+    char maps[MAPS_SIZE], maps_again[MAPS_SIZE];
+    long maps_len;
     char path[PATH_SIZE];
     int pagemap;
     uint64_t hidden;
     uint32_t alive;
+    uint64_t next; /* address from which on no thread has taken a piece */
     struct part {
         struct saver *saver;
         int pipe;
-        unsigned int number; /* 0, or 1: of the second thread */
         uint64_t entries[ENTRIES];
     } parts[2];
     __attribute__((aligned(16))) char stack[COPY_STACK_SIZE];
@@ -163,9 +169,8 @@ static long read_entries(struct part *p, uint64_t at, uint64_t end)
     return (long)n;
 }
 
-/* A program can forbid itself memory that it has written, and permit it again later.  This process
- * ends after the copy, so it may permit itself what it likes. */
-static long show_hidden(struct saver *s, struct copy_region *region)
+/* A program can forbid itself memory that it has written, and permit it again later. */
+static long find_hidden(struct saver *s, struct copy_region *region)
 {
     struct part *p = &s->parts[0];
     long n = 0;
@@ -178,10 +183,22 @@ static long show_hidden(struct saver *s, struct copy_region *region)
         for (long i = 0; i < n && !region->filled; i++)
             region->filled = is_own(region, p->entries[i]);
     }
-    if (n < 0 || !region->filled)
-        return n < 0 ? n : 0;
-    return copy_call(SYS_mprotect, (long)region->start, (long)(region->end - region->start),
-                     PROT_READ, 0, 0, 0);
+    return n < 0 ? n : 0;
+}
+
+/* The child ends after the copy, so it may permit itself what it likes. */
+static long show_hidden(const struct saver *s)
+{
+    long r = 0;
+
+    for (uint32_t i = 0; r >= 0 && i < s->header.n_regions; i++) {
+        const struct copy_region *region = &s->regions[i];
+
+        if (region->filled && !(region->prot & PROT_READ))
+            r = copy_call(SYS_mprotect, (long)region->start, (long)(region->end - region->start),
+                          PROT_READ, 0, 0, 0);
+    }
+    return r;
 }
 
 static long add_region(struct saver *s, const struct map_line *line)
@@ -212,7 +229,7 @@ static long add_region(struct saver *s, const struct map_line *line)
         region->kind = COPY_BROUGHT;
     region->filled = line->readable && region->kind < COPY_SHARED;
     if (r >= 0 && !line->readable && region->kind < COPY_SHARED)
-        r = show_hidden(s, region);
+        r = find_hidden(s, region);
     s->header.n_regions += r >= 0;
     return r < 0 ? r : 0;
 }
@@ -226,11 +243,37 @@ static long read_regions(struct saver *s)
 
     if (len <= 0)
         return -ENOTSUP;
+    s->maps_len = len;
     while (r == 0 && at < end && (at = session_maps_line(at, end, &line)) != NULL) {
         r = add_region(s, &line);
         total += line.readable ? line.end - line.start : 0;
     }
     return r < 0 ? r : total > TOTAL_MAX ? -ENOTSUP : 0;
+}
+
+static bool is_same(const struct map_line *a, const struct map_line *b)
+{
+    return (a->start == b->start || (is_our_stack(a) && is_our_stack(b))) && a->end == b->end &&
+           a->offset == b->offset && a->readable == b->readable && a->writable == b->writable &&
+           a->executable == b->executable && a->shared == b->shared;
+}
+
+/* In the child: whether the table that was given is its own.  A thread that runs beside the
+ * interpreter, or what a library does at a fork, can have changed it. */
+static bool is_as_given(struct saver *s)
+{
+    long len = session_maps_read("/proc/self/maps", s->maps_again, MAPS_SIZE);
+    const char *was = s->maps, *was_end = was + s->maps_len;
+    const char *now = s->maps_again, *now_end = now + (len > 0 ? len : 0);
+    struct map_line before, after;
+
+    while (was < was_end && now < now_end) {
+        was = session_maps_line(was, was_end, &before);
+        now = session_maps_line(now, now_end, &after);
+        if (!was || !now || !is_same(&before, &after))
+            return false;
+    }
+    return was == was_end && now == now_end;
 }
 
 /* The C library has the number of a thread in its memory, and compares it with those of locks. */
@@ -301,22 +344,31 @@ static long give_piece(struct part *p, const struct copy_region *region, uint64_
     return r >= 0 && run ? give_run(p, region, run, end) : r;
 }
 
-/* The pieces of it that are this thread's. */
-static long give_region(struct part *p, const struct copy_region *region)
+/* The next piece that no thread has taken, of a region from `*i` on; *i is N_REGIONS after the
+ * last.  Its end is at a multiple of the size, because page tables have one lock for so much. */
+static bool take_piece(struct saver *s, uint32_t *i, uint64_t *ret_start, uint64_t *ret_end)
 {
-    uint64_t at = region->start;
-    long r = 0;
+    uint64_t next = __atomic_load_n(&s->next, __ATOMIC_RELAXED);
 
-    while (r >= 0 && at < region->end) {
-        uint64_t stop = (at / COPY_PIECE + 1) * COPY_PIECE;
+    while (*i < s->header.n_regions) {
+        const struct copy_region *region = &s->regions[*i];
+        uint64_t start = next > region->start ? next : region->start;
+        uint64_t end = (start / COPY_PIECE + 1) * COPY_PIECE;
 
-        if (stop > region->end)
-            stop = region->end;
-        if ((at / COPY_PIECE) % 2 == p->number)
-            r = give_piece(p, region, at, stop);
-        at = stop;
+        if (!region->filled || start >= region->end) {
+            (*i)++;
+            continue;
+        }
+        if (end > region->end)
+            end = region->end;
+        if (__atomic_compare_exchange_n(&s->next, &next, end, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED)) {
+            *ret_start = start;
+            *ret_end = end;
+            return true;
+        }
     }
-    return r;
+    return false;
 }
 
 /* A reader that misses the last run knows that this has failed. */
@@ -324,12 +376,12 @@ static void give_part(void *context)
 {
     static const struct copy_run last = { 0, 0 };
     struct part *p = context;
-    const struct saver *s = p->saver;
+    uint64_t start, end;
+    uint32_t i = 0;
     long r = 0;
 
-    for (uint32_t i = 0; r >= 0 && i < s->header.n_regions; i++)
-        if (s->regions[i].filled)
-            r = give_region(p, &s->regions[i]);
+    while (r >= 0 && take_piece(p->saver, &i, &start, &end))
+        r = give_piece(p, &p->saver->regions[i], start, end);
     if (r >= 0)
         (void)write_all(p, &last, sizeof(last));
 }
@@ -344,21 +396,36 @@ static long give_table(const struct saver *s)
     return r < 0 ? r : write_all(p, s->paths, s->header.paths_len);
 }
 
-static long save(struct saver *s, int first, int second)
+static long open_pagemap(struct saver *s)
+{
+    s->pagemap = (int)copy_call(SYS_openat, AT_FDCWD, (long)"/proc/self/pagemap",
+                                O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    return s->pagemap;
+}
+
+static long prepare(struct saver *s, int first, int second)
 {
     long r;
 
     s->parts[0].pipe = first;
     s->parts[1].pipe = second;
-    s->parts[1].number = 1;
     s->parts[0].saver = s->parts[1].saver = s;
-    s->pagemap = (int)copy_call(SYS_openat, AT_FDCWD, (long)"/proc/self/pagemap",
-                                O_RDONLY | O_CLOEXEC, 0, 0, 0);
-    r = s->pagemap < 0 ? s->pagemap : read_regions(s);
+    r = open_pagemap(s);
+    if (r < 0)
+        return r;
+    r = read_regions(s);
+    copy_call(SYS_close, s->pagemap, 0, 0, 0, 0, 0); /* the child needs its own */
     s->header.magic = COPY_MAGIC;
     save_process(&s->header);
-    if (r < 0 || (r = give_table(s)) < 0)
-        return r;
+    return r < 0 ? r : give_table(s);
+}
+
+static long save(struct saver *s)
+{
+    long r;
+
+    if (open_pagemap(s) < 0 || !is_as_given(s) || show_hidden(s) < 0)
+        return -ENOTSUP;
     r = session_thread_start(s->stack, give_part, &s->parts[1], &s->alive);
     give_part(&s->parts[0]);
     if (r < 0)
@@ -367,29 +434,49 @@ static long save(struct saver *s, int first, int second)
     return 0;
 }
 
-/* Of a process that has one thread.  Returns 1 in the copy.  The process that is saved ends here,
- * because it must not change pages that are in a pipe.  Negative: an error number, and nothing was
- * saved.  `rseq` is where the C library has registered such an area, from the thread's own pointer
- * on; `rseq_size` 0: it has none. */
-__attribute__((visibility("default"))) long session_copy_save(int first, int second, long rseq,
-                                                              uint64_t rseq_size)
+static struct saver *make_saver(long rseq, uint64_t rseq_size)
 {
     long made = copy_call(SYS_mmap, 0, sizeof(struct saver), PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS, -1, 0); /* not joined with others */
     struct saver *s = (struct saver *)made;
-    uint64_t left;
 
     if (made < 0 && made > -4096)
-        return made;
+        return NULL;
     __asm__("movq %%fs:16, %0" : "=r"(s->header.fs));
     s->header.rseq = rseq_size ? s->header.fs + (uint64_t)rseq : 0;
     s->header.rseq_size = rseq_size;
+    return s;
+}
+
+/* As fork: the number of the child that writes, and 0 in the copy.  Negative: an error number, and
+ * there is no copy.  The child ends here, because it must not change pages that are in a pipe.
+ * What an interpreter has to do after a fork it does in the copy.  `rseq` is where the C library
+ * has registered such an area, from the thread's own pointer on; `rseq_size` 0: it has none. */
+__attribute__((visibility("default"))) long session_copy_fork(const struct copy_calls *calls,
+                                                              int first, int second, long rseq,
+                                                              uint64_t rseq_size)
+{
+    struct saver *s = make_saver(rseq, rseq_size);
+    uint64_t left;
+    long r;
+
+    if (!s)
+        return -ENOMEM;
+    calls->before();
     left = session_save_registers(&s->header.at);
     if (left) {
         copy_call(SYS_munmap, (long)left, *(const long *)left, 0, 0, 0, 0);
-        return 1;
+        *calls->heap_end = NO_HEAP;
+        calls->in_child();
+        return 0;
     }
-    copy_call(SYS_exit_group, save(s, first, second) < 0, 0, 0, 0, 0, 0);
-    __builtin_unreachable();
+    r = prepare(s, first, second);
+    if (r >= 0 && (r = calls->fork()) < 0)
+        r = -EAGAIN;
+    if (r == 0)
+        copy_call(SYS_exit_group, save(s) < 0, 0, 0, 0, 0, 0);
+    copy_call(SYS_munmap, (long)s, sizeof(*s), 0, 0, 0, 0);
+    calls->in_parent();
+    return r;
 }
 #endif

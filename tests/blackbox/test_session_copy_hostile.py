@@ -51,6 +51,9 @@ CELLS = {
     "a process that cannot be looked at": ("libc.prctl(4, 0, 0, 0, 0)", None, "1", "1"),
     "a name of any bytes": ("libc.prctl(15, b'[vdso]\\xff\\n', 0, 0, 0)", "fork", "1", "1"),
     "few descriptors": ("import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4))", None, "1", "1"),
+    "a library that maps memory at a fork": (
+        "call = ctypes.CFUNCTYPE(None)(lambda: place(None, 1 << 20, WRITE, PRIVATE))\n"
+        "assert libc.__register_atfork(call, None, None, None) == 0", "replay", "1", "1"),
     "a thread that Python does not know": (
         "import _thread, time; _thread.start_new_thread(time.sleep, (1000,))", "fork", "1", "1"),
     "another directory and mask": (
