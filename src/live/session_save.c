@@ -11,6 +11,7 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #include "live/session_maps.h"
 
@@ -19,6 +20,9 @@
 #define ENTRIES (COPY_PIECE / COPY_PAGE) /* of the page map, at a time */
 #define TOTAL_MAX (64UL << 30)
 #define PATH_SIZE 4096
+#define FULL_NS 200000L
+#define FULL_DOUBLED 7
+#define SPLICE_F_NONBLOCK 2
 #define PRESENT (3ULL << 62) /* or swapped out */
 #define IS_FILES (1ULL << 61)
 #define TID_REACH 0x900 /* of what the C library keeps for a thread */
@@ -40,6 +44,7 @@ struct saver {
     struct part {
         struct saver *saver;
         int pipe;
+        unsigned int waits; /* without any progress */
         uint64_t entries[ENTRIES];
     } parts[2];
     __attribute__((aligned(16))) char stack[COPY_STACK_SIZE];
@@ -68,32 +73,51 @@ __asm__(".pushsection .text\n"
         "  ret\n"
         ".popsection\n");
 
-static long write_all(const struct part *p, const void *data, size_t len)
+/* After `n`, which a call on the pipe returned: how much was taken, or an error.
+ *
+ * A writer that waits in a full pipe is woken for every page that is taken out, and takes the CPU
+ * from the reader for it.  So it sleeps until the reader has taken more: a full pipe lasts longer
+ * than that.  A reader that stands still is asked less and less often. */
+static long await_room(struct part *p, long n)
+{
+    struct timespec pause = { .tv_nsec = FULL_NS << p->waits };
+
+    if (n > 0)
+        p->waits = 0;
+    if (n != -EAGAIN)
+        return n == -EINTR ? 0 : n ? n : -EIO;
+    copy_call(SYS_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
+    p->waits += p->waits < FULL_DOUBLED;
+    return 0;
+}
+
+static long write_all(struct part *p, const void *data, size_t len)
 {
     const char *at = data;
 
     while (len > 0) {
-        long n = copy_call(SYS_write, p->pipe, (long)at, (long)len, 0, 0, 0);
+        long n = await_room(p, copy_call(SYS_write, p->pipe, (long)at, (long)len, 0, 0, 0));
 
-        if (n <= 0 && n != -EINTR)
-            return n ? n : -EIO;
-        at += n > 0 ? n : 0;
-        len -= n > 0 ? (size_t)n : 0;
+        if (n < 0)
+            return n;
+        at += n;
+        len -= (size_t)n;
     }
     return 0;
 }
 
 /* The pages themselves go into the pipe: the only copy is made by the reader. */
-static long give_pages(const struct part *p, uint64_t start, uint64_t len)
+static long give_pages(struct part *p, uint64_t start, uint64_t len)
 {
     while (len > 0) {
         struct iovec pages = { (void *)start, len };
-        long n = copy_call(SYS_vmsplice, p->pipe, (long)&pages, 1, 0, 0, 0);
+        long n = await_room(p, copy_call(SYS_vmsplice, p->pipe, (long)&pages, 1, SPLICE_F_NONBLOCK,
+                                         0, 0));
 
-        if (n <= 0 && n != -EINTR)
-            return n ? n : -EIO;
-        start += n > 0 ? (uint64_t)n : 0;
-        len -= n > 0 ? (uint64_t)n : 0;
+        if (n < 0)
+            return n;
+        start += (uint64_t)n;
+        len -= (uint64_t)n;
     }
     return 0;
 }
@@ -311,8 +335,7 @@ static void save_process(struct copy_header *h)
         copy_call(SYS_rt_sigaction, i + 1, 0, (long)&h->actions[i], 8, 0, 0);
 }
 
-static long give_run(const struct part *p, const struct copy_region *region, uint64_t start,
-                     uint64_t end)
+static long give_run(struct part *p, const struct copy_region *region, uint64_t start, uint64_t end)
 {
     const struct copy_run run = { start, end - start };
     long r = write_all(p, &run, sizeof(run));
@@ -386,9 +409,9 @@ static void give_part(void *context)
         (void)write_all(p, &last, sizeof(last));
 }
 
-static long give_table(const struct saver *s)
+static long give_table(struct saver *s)
 {
-    const struct part *p = &s->parts[0];
+    struct part *p = &s->parts[0];
     long r = write_all(p, &s->header, sizeof(s->header));
 
     if (r >= 0)
@@ -410,6 +433,8 @@ static long prepare(struct saver *s, int first, int second)
     s->parts[0].pipe = first;
     s->parts[1].pipe = second;
     s->parts[0].saver = s->parts[1].saver = s;
+    for (size_t i = 0; i < 2; i++)
+        copy_call(SYS_fcntl, s->parts[i].pipe, F_SETFL, O_NONBLOCK, 0, 0, 0);
     r = open_pagemap(s);
     if (r < 0)
         return r;
