@@ -14,6 +14,7 @@ import linecache
 import os
 import select
 import signal
+import stat
 import sys
 import traceback
 import types
@@ -547,22 +548,35 @@ class Memory:
         return pid
 
 
+def is_regular(path):
+    """Whether there is such a file that can be opened again."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode) or path in ("/dev/null", "/dev/urandom")
+
+
 def open_files(leave):
     """(number, path or None, flags, offset) of what is open."""
     found = []
     for name in os.listdir("/proc/self/fd"):
         number = int(name)
+        if number in leave:
+            continue
         try:
             path = os.readlink("/proc/self/fd/" + name)
-            with open("/proc/self/fdinfo/" + name) as file:
-                facts = dict(line.split(":", 1) for line in file if ":" in line)
-            flags, offset = int(facts["flags"], 8), int(facts["pos"])
-        except (OSError, KeyError):
+            facts = os.open("/proc/self/fdinfo/" + name, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                words = os.read(facts, 4096).split() # pos: OFFSET flags: FLAGS, and more
+            finally:
+                os.close(facts)
+            flags, offset = int(words[3], 8), int(words[1])
+        except (OSError, IndexError, ValueError):
             continue # the one of the listing
-        regular = os.path.isfile(path) or os.path.isdir(path) or path in ("/dev/null", "/dev/urandom")
-        if number in leave or (number < 3 and not regular):
-            continue
-        found.append((number, path if regular else None, flags, offset))
+        regular = is_regular(path)
+        if number >= 3 or regular:
+            found.append((number, path if regular else None, flags, offset))
     return found
 
 
