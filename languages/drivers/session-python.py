@@ -14,6 +14,7 @@ import linecache
 import os
 import select
 import signal
+import stat
 import sys
 import traceback
 import types
@@ -525,24 +526,35 @@ class Memory:
 
     def __init__(self):
         import ctypes
-        library, own = ctypes.CDLL(self.PATH), ctypes.CDLL(None)
-        self._save = library.session_copy_save
-        self._save.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_ulong]
-        self._save.restype = ctypes.c_long
-        self._break = ctypes.c_size_t.in_dll(own, "__curbrk")
+        library, own, api = ctypes.PyDLL(self.PATH), ctypes.CDLL(None), ctypes.pythonapi
+        calls = [api.PyOS_BeforeFork, api.PyOS_AfterFork_Parent, api.PyOS_AfterFork_Child, own.fork]
+        heap_end = ctypes.c_size_t.in_dll(own, "__curbrk")
+        self._calls = (ctypes.c_void_p * 5)(*(ctypes.cast(call, ctypes.c_void_p).value for call in calls),
+                                            ctypes.addressof(heap_end))
+        self._fork = library.session_copy_fork
+        self._fork.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_ulong]
+        self._fork.restype = ctypes.c_long
         try:
             self.rseq = ctypes.c_ssize_t.in_dll(own, "__rseq_offset").value
             self.rseq_size = self.RSEQ_SIZE if ctypes.c_uint.in_dll(own, "__rseq_size").value else 0
         except ValueError: # an older C library
             self.rseq = self.rseq_size = 0
 
-    def save(self, first, second):
-        if self._save(first, second, self.rseq, self.rseq_size) != 1:
-            os._exit(1)
+    def fork(self, first, second):
+        """As os.fork; the child writes its memory into the pipes and ends, and 0 is the answer in the copy."""
+        pid = self._fork(self._calls, first, second, self.rseq, self.rseq_size)
+        if pid < 0:
+            raise OSError(-pid, "this memory cannot be copied")
+        return pid
 
-    def settle(self):
-        """In the copy: the kernel knows no heap of it, so the C library must not ask for more of that one."""
-        self._break.value = (1 << 64) - 16
+
+def is_regular(path):
+    """Whether there is such a file that can be opened again."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode) or path in ("/dev/null", "/dev/urandom")
 
 
 def open_files(leave):
@@ -550,17 +562,21 @@ def open_files(leave):
     found = []
     for name in os.listdir("/proc/self/fd"):
         number = int(name)
+        if number in leave:
+            continue
         try:
             path = os.readlink("/proc/self/fd/" + name)
-            with open("/proc/self/fdinfo/" + name) as file:
-                facts = dict(line.split(":", 1) for line in file if ":" in line)
-            flags, offset = int(facts["flags"], 8), int(facts["pos"])
-        except (OSError, KeyError):
+            facts = os.open("/proc/self/fdinfo/" + name, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                words = os.read(facts, 4096).split() # pos: OFFSET flags: FLAGS, and more
+            finally:
+                os.close(facts)
+            flags, offset = int(words[3], 8), int(words[1])
+        except (OSError, IndexError, ValueError):
             continue # the one of the listing
-        regular = os.path.isfile(path) or os.path.isdir(path) or path in ("/dev/null", "/dev/urandom")
-        if number in leave or (number < 3 and not regular):
-            continue
-        found.append((number, path if regular else None, flags, offset))
+        regular = is_regular(path)
+        if number >= 3 or regular:
+            found.append((number, path if regular else None, flags, offset))
     return found
 
 
@@ -645,7 +661,7 @@ class Checkpoints:
             self.memory = self.memory or Memory()
             files, (folder, mask) = open_files(self.own_descriptors() | set(pipes)), place()
             self.forking = True
-            pid = self._fork()
+            pid = self.memory.fork(*pipes)
         except BaseException:
             for pipe in pipes:
                 os.close(pipe)
@@ -658,8 +674,6 @@ class Checkpoints:
             self.writing.append(pid)
             return False
         try:
-            self.memory.save(*pipes)
-            self.memory.settle()
             self.take_over(files)
             os.umask(mask)
             if folder and folder != os.getcwd():

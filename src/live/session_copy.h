@@ -59,10 +59,16 @@ struct copy_region {
     uint16_t filled; /* pages of it come through the pipes */
 };
 
-/* Bytes of memory follow each; `len` 0: the last one.  Those of the second pipe are of every other
- * 2 MiB. */
+/* Bytes of memory follow each; `len` 0: the last one of the pipe.  Either pipe can have any. */
 struct copy_run {
     uint64_t start, len;
+};
+
+/* Of the interpreter, around a fork, and of the C library. */
+struct copy_calls {
+    void (*before)(void), (*in_parent)(void), (*in_child)(void);
+    int (*fork)(void);
+    uint64_t *heap_end;
 };
 
 #if defined(__clang_analyzer__) /* which takes the assembler for a call that writes no memory */

@@ -1,43 +1,23 @@
-/* A forked kernel writes all of its memory into a pipe.  See session_copy.h. */
+/* A kernel forks, and the child writes all of its memory into two pipes.  See session_copy.h.
+ *
+ * The table goes ahead of the fork, so that the loader lays the memory out meanwhile, and the child
+ * runs nothing but this: every page that an interpreter touches there would be copied first. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 
-#include "live/session_maps.h"
+#include "live/session_saver.h"
 
 #if defined(__x86_64__)
-#define MAPS_SIZE (1UL << 20)
-#define ENTRIES (COPY_PIECE / COPY_PAGE) /* of the page map, at a time */
-#define TOTAL_MAX (64UL << 30)
-#define PATH_SIZE 4096
-#define PRESENT (3ULL << 62) /* or swapped out */
-#define IS_FILES (1ULL << 61)
-#define TID_REACH 0x900         /* of what the C library keeps for a thread */
-#define HIDDEN_MAX (16UL << 30) /* of memory that cannot be read, and may have pages all the same */
-
-struct saver {
-    struct copy_header header;
-    struct copy_region regions[COPY_REGIONS];
-    char paths[COPY_PATHS];
-    char maps[MAPS_SIZE];
-    char path[PATH_SIZE];
-    int pagemap;
-    uint64_t hidden;
-    uint32_t alive;
-    struct part {
-        struct saver *saver;
-        int pipe;
-        unsigned int number; /* 0, or 1: of the second thread */
-        uint64_t entries[ENTRIES];
-    } parts[2];
-    __attribute__((aligned(16))) char stack[COPY_STACK_SIZE];
-};
+#define FULL_NS 200000L
+#define FULL_DOUBLED 7
+#define LAST_NS 5000000L /* the end of a large process uses a CPU that the copy needs just then */
+#define SPLICE_F_NONBLOCK 2
+/* The system knows no heap of a copy, so the C library must not ask for more of that one. */
+#define NO_HEAP (-16UL)
 
 /* Returns 0, and a second time, in the copy, what the loader has left: its address. */
 uint64_t session_save_registers(struct copy_registers *at) __attribute__((returns_twice));
@@ -62,214 +42,56 @@ __asm__(".pushsection .text\n"
         "  ret\n"
         ".popsection\n");
 
-static long write_all(const struct part *p, const void *data, size_t len)
+/* After `n`, which a call on the pipe returned: how much was taken, or an error.
+ *
+ * A writer that waits in a full pipe is woken for every page that is taken out, and takes the CPU
+ * from the reader for it.  So it sleeps until the reader has taken more: a full pipe lasts longer
+ * than that.  A reader that stands still is asked less and less often. */
+static long await_room(struct part *p, long n)
+{
+    struct timespec pause = { .tv_nsec = FULL_NS << p->waits };
+
+    if (n > 0)
+        p->waits = 0;
+    if (n != -EAGAIN)
+        return n == -EINTR ? 0 : n ? n : -EIO;
+    copy_call(SYS_nanosleep, (long)&pause, 0, 0, 0, 0, 0);
+    p->waits += p->waits < FULL_DOUBLED;
+    return 0;
+}
+
+static long write_all(struct part *p, const void *data, size_t len)
 {
     const char *at = data;
 
     while (len > 0) {
-        long n = copy_call(SYS_write, p->pipe, (long)at, (long)len, 0, 0, 0);
+        long n = await_room(p, copy_call(SYS_write, p->pipe, (long)at, (long)len, 0, 0, 0));
 
-        if (n <= 0 && n != -EINTR)
-            return n ? n : -EIO;
-        at += n > 0 ? n : 0;
-        len -= n > 0 ? (size_t)n : 0;
+        if (n < 0)
+            return n;
+        at += n;
+        len -= (size_t)n;
     }
     return 0;
 }
 
 /* The pages themselves go into the pipe: the only copy is made by the reader. */
-static long give_pages(const struct part *p, uint64_t start, uint64_t len)
+static long give_pages(struct part *p, uint64_t start, uint64_t len)
 {
     while (len > 0) {
         struct iovec pages = { (void *)start, len };
-        long n = copy_call(SYS_vmsplice, p->pipe, (long)&pages, 1, 0, 0, 0);
+        long n = await_room(p, copy_call(SYS_vmsplice, p->pipe, (long)&pages, 1, SPLICE_F_NONBLOCK,
+                                         0, 0));
 
-        if (n <= 0 && n != -EINTR)
-            return n ? n : -EIO;
-        start += n > 0 ? (uint64_t)n : 0;
-        len -= n > 0 ? (uint64_t)n : 0;
+        if (n < 0)
+            return n;
+        start += (uint64_t)n;
+        len -= (uint64_t)n;
     }
     return 0;
 }
 
-static bool is_named(const struct map_line *line, const char *name, size_t len)
-{
-    return line->path_len >= len && copy_equal(line->path, name, len);
-}
-
-/* Where the path of the region before is, when it is the same; otherwise where a new one goes. */
-static uint32_t find_path(const struct saver *s, size_t len)
-{
-    uint32_t n = s->header.paths_len;
-
-    return n >= len && copy_equal(&s->paths[n - len], s->path, len) ? n - (uint32_t)len : n;
-}
-
-/* The file of a mapping, as the copy shall find it again. */
-static long add_file(struct saver *s, const struct map_line *line, struct copy_region *region)
-{
-    struct statfs fs;
-    struct stat st;
-
-    if (line->path_len >= PATH_SIZE || s->header.paths_len + line->path_len + 1 > COPY_PATHS ||
-        line->path[0] != '/')
-        return -ENOTSUP;
-    for (size_t i = 0; i < line->path_len; i++)
-        s->path[i] = line->path[i];
-    s->path[line->path_len] = '\0';
-    if (copy_call(SYS_newfstatat, AT_FDCWD, (long)s->path, (long)&st, 0, 0, 0) < 0 ||
-        copy_call(SYS_statfs, (long)s->path, (long)&fs, 0, 0, 0, 0) < 0)
-        return line->shared ? -ENOTSUP : 1; /* it is gone; the bytes are here */
-    if (!line->shared && fs.f_type == TMPFS_MAGIC)
-        return 1; /* each sandbox has its own */
-    region->kind = line->shared ? COPY_SHARED : COPY_FILE;
-    region->offset = line->offset;
-    region->size = (uint64_t)st.st_size;
-    region->mtime = (uint64_t)st.st_mtim.tv_sec * 1000000000U + (uint64_t)st.st_mtim.tv_nsec;
-    region->path = find_path(s, line->path_len + 1);
-    if (region->path < s->header.paths_len)
-        return 0;
-    for (size_t i = 0; i <= line->path_len; i++)
-        s->paths[s->header.paths_len++] = s->path[i];
-    return 0;
-}
-
-/* By its address: in a copy it has no name. */
-static bool is_our_stack(const struct map_line *line)
-{
-    uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
-
-    return line->start <= here && here < line->end;
-}
-
-/* Whether the copy would not have this page without us. */
-static bool is_own(const struct copy_region *region, uint64_t entry)
-{
-    if (region->kind == COPY_FILE)
-        return (entry & PRESENT) && !(entry & IS_FILES);
-    return region->kind == COPY_BROUGHT || (entry & PRESENT);
-}
-
-/* The entries of the pages from `at` on; how many, or an error. */
-static long read_entries(struct part *p, uint64_t at, uint64_t end)
-{
-    uint64_t n = (end - at) / COPY_PAGE;
-
-    if (n > ENTRIES)
-        n = ENTRIES;
-    if (copy_call(SYS_pread64, p->saver->pagemap, (long)p->entries, (long)(n * 8),
-                  (long)(at / COPY_PAGE * 8), 0, 0) != (long)(n * 8))
-        return -EIO;
-    return (long)n;
-}
-
-/* A program can forbid itself memory that it has written, and permit it again later.  This process
- * ends after the copy, so it may permit itself what it likes. */
-static long show_hidden(struct saver *s, struct copy_region *region)
-{
-    struct part *p = &s->parts[0];
-    long n = 0;
-
-    s->hidden += region->end - region->start;
-    if (s->hidden > HIDDEN_MAX)
-        return -ENOTSUP; /* to look at all of it would take too long */
-    for (uint64_t at = region->start; n >= 0 && at < region->end; at += (uint64_t)n * COPY_PAGE) {
-        n = read_entries(p, at, region->end);
-        for (long i = 0; i < n && !region->filled; i++)
-            region->filled = is_own(region, p->entries[i]);
-    }
-    if (n < 0 || !region->filled)
-        return n < 0 ? n : 0;
-    return copy_call(SYS_mprotect, (long)region->start, (long)(region->end - region->start),
-                     PROT_READ, 0, 0, 0);
-}
-
-static long add_region(struct saver *s, const struct map_line *line)
-{
-    struct copy_region *region = &s->regions[s->header.n_regions];
-    long r = 0;
-
-    if (line->start == (uint64_t)(uintptr_t)s || is_named(line, "[vsyscall]", 10))
-        return 0;
-    if (s->header.n_regions == COPY_REGIONS || (line->shared && line->writable))
-        return -ENOTSUP;
-    *region = (struct copy_region){
-        .start = line->start,
-        .end = line->end,
-        .prot = (uint16_t)((line->readable ? PROT_READ : 0) | (line->writable ? PROT_WRITE : 0) |
-                           (line->executable ? PROT_EXEC : 0)),
-        .kind = COPY_ANON,
-    };
-    if (is_our_stack(line))
-        region->kind = COPY_STACK;
-    else if (is_named(line, "[vdso]", 6) || is_named(line, "[vvar", 5))
-        region->kind = COPY_VDSO;
-    else if (line->path_len && line->path[0] != '[')
-        r = add_file(s, line, region);
-    else if (line->shared)
-        r = -ENOTSUP;
-    if (r == 1)
-        region->kind = COPY_BROUGHT;
-    region->filled = line->readable && region->kind < COPY_SHARED;
-    if (r >= 0 && !line->readable && region->kind < COPY_SHARED)
-        r = show_hidden(s, region);
-    s->header.n_regions += r >= 0;
-    return r < 0 ? r : 0;
-}
-
-static long read_regions(struct saver *s)
-{
-    long len = session_maps_read("/proc/self/maps", s->maps, MAPS_SIZE), r = 0;
-    const char *at = s->maps, *end = s->maps + (len > 0 ? len : 0);
-    struct map_line line;
-    uint64_t total = 0;
-
-    if (len <= 0)
-        return -ENOTSUP;
-    while (r == 0 && at < end && (at = session_maps_line(at, end, &line)) != NULL) {
-        r = add_region(s, &line);
-        total += line.readable ? line.end - line.start : 0;
-    }
-    return r < 0 ? r : total > TOTAL_MAX ? -ENOTSUP : 0;
-}
-
-/* The C library has the number of a thread in its memory, and compares it with those of locks. */
-static uint64_t find_tid(uint64_t fs)
-{
-    uint32_t tid = (uint32_t)copy_call(SYS_gettid, 0, 0, 0, 0, 0, 0);
-    uint64_t found = 0;
-
-    for (uint64_t at = fs; at < fs + TID_REACH; at += sizeof(tid)) {
-        if (*(const uint32_t *)at != tid)
-            continue;
-        if (found)
-            return 0;
-        found = at;
-    }
-    return found;
-}
-
-static void save_process(struct copy_header *h)
-{
-    struct {
-        uint64_t sp;
-        uint32_t flags, pad;
-        uint64_t size;
-    } alt = { 0 };
-
-    h->tid = find_tid(h->fs);
-    copy_call(SYS_rt_sigprocmask, 0, 0, (long)&h->mask, 8, 0, 0);
-    copy_call(SYS_sigaltstack, 0, (long)&alt, 0, 0, 0, 0);
-    h->alt_sp = alt.sp;
-    h->alt_size = alt.size;
-    h->alt_flags = alt.flags;
-    copy_call(SYS_prctl, PR_GET_NAME, (long)h->name, 0, 0, 0, 0);
-    for (long i = 0; i < COPY_SIGNALS; i++)
-        copy_call(SYS_rt_sigaction, i + 1, 0, (long)&h->actions[i], 8, 0, 0);
-}
-
-static long give_run(const struct part *p, const struct copy_region *region, uint64_t start,
-                     uint64_t end)
+static long give_run(struct part *p, const struct copy_region *region, uint64_t start, uint64_t end)
 {
     const struct copy_run run = { start, end - start };
     long r = write_all(p, &run, sizeof(run));
@@ -284,12 +106,12 @@ static long give_run(const struct part *p, const struct copy_region *region, uin
 static long give_piece(struct part *p, const struct copy_region *region, uint64_t at, uint64_t end)
 {
     uint64_t run = 0;
-    long r = 0, n = read_entries(p, at, end);
+    long r = 0, n = session_table_entries(p, at, end);
 
     if (n < 0)
         return n;
     for (long i = 0; r >= 0 && i < n; i++, at += COPY_PAGE) {
-        bool own = is_own(region, p->entries[i]);
+        bool own = session_table_is_own(region, p->entries[i]);
 
         if (own && !run)
             run = at;
@@ -301,22 +123,31 @@ static long give_piece(struct part *p, const struct copy_region *region, uint64_
     return r >= 0 && run ? give_run(p, region, run, end) : r;
 }
 
-/* The pieces of it that are this thread's. */
-static long give_region(struct part *p, const struct copy_region *region)
+/* The next piece that no thread has taken, of a region from `*i` on; *i is N_REGIONS after the
+ * last.  Its end is at a multiple of the size, because page tables have one lock for so much. */
+static bool take_piece(struct saver *s, uint32_t *i, uint64_t *ret_start, uint64_t *ret_end)
 {
-    uint64_t at = region->start;
-    long r = 0;
+    uint64_t next = __atomic_load_n(&s->next, __ATOMIC_RELAXED);
 
-    while (r >= 0 && at < region->end) {
-        uint64_t stop = (at / COPY_PIECE + 1) * COPY_PIECE;
+    while (*i < s->header.n_regions) {
+        const struct copy_region *region = &s->regions[*i];
+        uint64_t start = next > region->start ? next : region->start;
+        uint64_t end = (start / COPY_PIECE + 1) * COPY_PIECE;
 
-        if (stop > region->end)
-            stop = region->end;
-        if ((at / COPY_PIECE) % 2 == p->number)
-            r = give_piece(p, region, at, stop);
-        at = stop;
+        if (!region->filled || start >= region->end) {
+            (*i)++;
+            continue;
+        }
+        if (end > region->end)
+            end = region->end;
+        if (__atomic_compare_exchange_n(&s->next, &next, end, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED)) {
+            *ret_start = start;
+            *ret_end = end;
+            return true;
+        }
     }
-    return r;
+    return false;
 }
 
 /* A reader that misses the last run knows that this has failed. */
@@ -324,19 +155,19 @@ static void give_part(void *context)
 {
     static const struct copy_run last = { 0, 0 };
     struct part *p = context;
-    const struct saver *s = p->saver;
+    uint64_t start, end;
+    uint32_t i = 0;
     long r = 0;
 
-    for (uint32_t i = 0; r >= 0 && i < s->header.n_regions; i++)
-        if (s->regions[i].filled)
-            r = give_region(p, &s->regions[i]);
+    while (r >= 0 && take_piece(p->saver, &i, &start, &end))
+        r = give_piece(p, &p->saver->regions[i], start, end);
     if (r >= 0)
         (void)write_all(p, &last, sizeof(last));
 }
 
-static long give_table(const struct saver *s)
+static long give_table(struct saver *s)
 {
-    const struct part *p = &s->parts[0];
+    struct part *p = &s->parts[0];
     long r = write_all(p, &s->header, sizeof(s->header));
 
     if (r >= 0)
@@ -344,52 +175,89 @@ static long give_table(const struct saver *s)
     return r < 0 ? r : write_all(p, s->paths, s->header.paths_len);
 }
 
-static long save(struct saver *s, int first, int second)
+static long open_pagemap(struct saver *s)
+{
+    s->pagemap = (int)copy_call(SYS_openat, AT_FDCWD, (long)"/proc/self/pagemap",
+                                O_RDONLY | O_CLOEXEC, 0, 0, 0);
+    return s->pagemap;
+}
+
+static long prepare(struct saver *s, int first, int second)
 {
     long r;
 
     s->parts[0].pipe = first;
     s->parts[1].pipe = second;
-    s->parts[1].number = 1;
     s->parts[0].saver = s->parts[1].saver = s;
-    s->pagemap = (int)copy_call(SYS_openat, AT_FDCWD, (long)"/proc/self/pagemap",
-                                O_RDONLY | O_CLOEXEC, 0, 0, 0);
-    r = s->pagemap < 0 ? s->pagemap : read_regions(s);
-    s->header.magic = COPY_MAGIC;
-    save_process(&s->header);
-    if (r < 0 || (r = give_table(s)) < 0)
+    for (size_t i = 0; i < 2; i++)
+        copy_call(SYS_fcntl, s->parts[i].pipe, F_SETFL, O_NONBLOCK, 0, 0, 0);
+    r = open_pagemap(s);
+    if (r < 0)
         return r;
+    r = session_table_read(s);
+    copy_call(SYS_close, s->pagemap, 0, 0, 0, 0, 0); /* the child needs its own */
+    return r < 0 ? r : give_table(s);
+}
+
+static long save(struct saver *s)
+{
+    const struct timespec until_read = { .tv_nsec = LAST_NS };
+    long r;
+
+    if (open_pagemap(s) < 0 || !session_table_is_as_given(s) || session_table_show_hidden(s) < 0)
+        return -ENOTSUP;
     r = session_thread_start(s->stack, give_part, &s->parts[1], &s->alive);
     give_part(&s->parts[0]);
     if (r < 0)
         give_part(&s->parts[1]);
     session_thread_wait(&s->alive);
+    copy_call(SYS_nanosleep, (long)&until_read, 0, 0, 0, 0, 0);
     return 0;
 }
 
-/* Of a process that has one thread.  Returns 1 in the copy.  The process that is saved ends here,
- * because it must not change pages that are in a pipe.  Negative: an error number, and nothing was
- * saved.  `rseq` is where the C library has registered such an area, from the thread's own pointer
- * on; `rseq_size` 0: it has none. */
-__attribute__((visibility("default"))) long session_copy_save(int first, int second, long rseq,
-                                                              uint64_t rseq_size)
+static struct saver *make_saver(long rseq, uint64_t rseq_size)
 {
     long made = copy_call(SYS_mmap, 0, sizeof(struct saver), PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS, -1, 0); /* not joined with others */
     struct saver *s = (struct saver *)made;
-    uint64_t left;
 
     if (made < 0 && made > -4096)
-        return made;
+        return NULL;
     __asm__("movq %%fs:16, %0" : "=r"(s->header.fs));
     s->header.rseq = rseq_size ? s->header.fs + (uint64_t)rseq : 0;
     s->header.rseq_size = rseq_size;
+    return s;
+}
+
+/* As fork: the number of the child that writes, and 0 in the copy.  Negative: an error number, and
+ * there is no copy.  The child ends here, because it must not change pages that are in a pipe.
+ * What an interpreter has to do after a fork it does in the copy.  `rseq` is where the C library
+ * has registered such an area, from the thread's own pointer on; `rseq_size` 0: it has none. */
+__attribute__((visibility("default"))) long session_copy_fork(const struct copy_calls *calls,
+                                                              int first, int second, long rseq,
+                                                              uint64_t rseq_size)
+{
+    struct saver *s = make_saver(rseq, rseq_size);
+    uint64_t left;
+    long r;
+
+    if (!s)
+        return -ENOMEM;
+    calls->before();
     left = session_save_registers(&s->header.at);
     if (left) {
         copy_call(SYS_munmap, (long)left, *(const long *)left, 0, 0, 0, 0);
-        return 1;
+        *calls->heap_end = NO_HEAP;
+        calls->in_child();
+        return 0;
     }
-    copy_call(SYS_exit_group, save(s, first, second) < 0, 0, 0, 0, 0, 0);
-    __builtin_unreachable();
+    r = prepare(s, first, second);
+    if (r >= 0 && (r = calls->fork()) < 0)
+        r = -EAGAIN;
+    if (r == 0)
+        copy_call(SYS_exit_group, save(s) < 0, 0, 0, 0, 0, 0);
+    copy_call(SYS_munmap, (long)s, sizeof(*s), 0, 0, 0, 0);
+    calls->in_parent();
+    return r;
 }
 #endif

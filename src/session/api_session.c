@@ -2,7 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "plan/language.h"
@@ -13,6 +15,7 @@
 #define IDLE_MS (60 * 60 * 1000ULL)
 #define AGE_MS (24 * 60 * 60 * 1000ULL)
 #define FREEZE_MS (60 * 1000ULL)
+#define DYING_US 5000000 /* for the end of a supervisor that was killed */
 
 int sbr_session_create(const sbr_request *req, const sbr_session_bounds *bounds, char **ret,
                        sbr_error *err)
@@ -267,6 +270,31 @@ static int close_living(const char *id, char **ret, sbr_error *err)
     return r;
 }
 
+/* A supervisor that was killed answers no more and holds its lock until the kernel has taken it
+ * apart.  True: it is gone, and what is left of the session is still there. */
+static bool died_meanwhile(const struct session_dir *dir)
+{
+    const struct timespec moment = { .tv_nsec = 1000000 };
+    uint64_t end_us = clock_now_us() + DYING_US;
+    scoped_free char *meta = NULL;
+
+    while (session_dir_is_alive(dir)) {
+        if (clock_now_us() >= end_us)
+            return false;
+        nanosleep(&moment, NULL);
+    }
+    meta = session_dir_read(dir, SESSION_META); /* none: another client has closed it */
+    return meta != NULL;
+}
+
+static int close_dead(const struct session_dir *dir, char **ret, sbr_error *err)
+{
+    if (session_dir_remove(dir, err) < 0)
+        return err->code;
+    *ret = text_format("{\"closed\":true,\"id\":\"%s\"}", dir->id);
+    return 0;
+}
+
 int sbr_session_finish(const char *id, char **ret, sbr_error *err)
 {
     sbr_error unused = { 0 }, *e = err ? err : &unused;
@@ -278,11 +306,12 @@ int sbr_session_finish(const char *id, char **ret, sbr_error *err)
         return err_set(e, SBR_E_INVALID, "session", "give the id of a session");
     if (session_dir_open(id, &dir, e) < 0)
         return e->code;
-    if (session_dir_is_alive(&dir)) {
-        r = close_living(dir.id, &answer, e);
+    if (!session_dir_is_alive(&dir)) {
+        r = close_dead(&dir, &answer, e);
     } else {
-        r = session_dir_remove(&dir, e);
-        answer = r < 0 ? NULL : text_format("{\"closed\":true,\"id\":\"%s\"}", dir.id);
+        r = close_living(dir.id, &answer, e);
+        if (r == SBR_E_NOT_FOUND && died_meanwhile(&dir))
+            r = close_dead(&dir, &answer, e);
     }
     session_dir_close(&dir);
     if (ret && r == 0)

@@ -60,6 +60,11 @@ void cell_record_write(const struct session_dir *dir, const char *text)
         (void)!fd_write_all(fd, text, strlen(text));
 }
 
+void cell_record_clear(const struct session_dir *dir)
+{
+    (void)unlinkat(dir->fd, SESSION_CELLS, 0);
+}
+
 /* A rollback: the cells from its number on are gone. */
 static void go_back(json_t *cells, json_int_t number)
 {

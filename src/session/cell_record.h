@@ -20,6 +20,7 @@ void cell_record_add(const struct session_dir *dir, uint64_t number,
                      const struct cell_source *source, const char *result);
 /* Adds the record of another session, as it was read. */
 void cell_record_write(const struct session_dir *dir, const char *text);
+void cell_record_clear(const struct session_dir *dir);
 /* Cells from this number on are no part of the state any more. */
 void cell_record_back(const struct session_dir *dir, uint64_t number);
 /* All cells: an array of {"cell", "code", "result"}, and "lang" of another language; NULL without

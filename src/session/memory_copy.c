@@ -97,7 +97,7 @@ void memory_copy_load(struct session *s)
     sbr_error err = { 0 };
     bool sent;
 
-    if (snapshot_restore(s, s->replay.files, how, &err) < 0)
+    if (snapshot_lay_out(s, s->replay.files, how, &err) < 0)
         json_object_set_new(how, "error", json_string(err.message));
     json_decref(s->copied);
     s->copied =
@@ -110,15 +110,14 @@ void memory_copy_load(struct session *s)
         s->hooks->lose(s, "the copy of the kernel takes nothing");
     else
         loop_set_timer(&s->loop, TIMER_START, clock_now_us() + LOAD_US, start_late, s);
+    /* The copy has the cells of the first session behind it.  There is time now: pages are read. */
+    if (sent && s->replay.history)
+        cell_record_write(&s->dir, s->replay.history);
 }
 
-/* The copy has the cells of the first session behind it. */
 void memory_copy_done(struct session *s)
 {
-    scoped_free char *history = take_ptr(s->replay.history);
-
-    if (history)
-        cell_record_write(&s->dir, history);
+    free(take_ptr(s->replay.history));
     snapshot_free(take_ptr(s->replay.files));
     s->becomes = false;
 }
@@ -133,6 +132,7 @@ bool memory_copy_failed(struct session *s)
     if (!failed)
         return false;
     json_decref(take_ptr(s->copied));
+    cell_record_clear(&s->dir);
     snprintf(s->replay.because, sizeof(s->replay.because), "%.230s", s->reason);
     if (replay_history(s, &err) < 0) {
         snprintf(s->reason, sizeof(s->reason), "%.200s", err.message);

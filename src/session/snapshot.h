@@ -25,7 +25,7 @@ struct snapshot {
     uint64_t cell; /* that follows */
     int data_fd;
     struct snapshot_entry *entries; /* directories before what is in them */
-    size_t n;
+    size_t n, room;
     struct buf paths;
     uint64_t bytes;
     uint64_t left_out; /* files without their contents */
@@ -36,6 +36,9 @@ struct snapshot {
 struct snapshot *snapshot_take(struct session *s, uint64_t cell, sbr_error *err);
 /* Puts everything back; `how` gets "restored", "removed" and "not_restored". */
 int snapshot_restore(struct session *s, const struct snapshot *snapshot, json_t *how,
+                     sbr_error *err) must_check;
+/* The same in a sandbox that has run no code but ours yet: nothing has to stand still. */
+int snapshot_lay_out(struct session *s, const struct snapshot *snapshot, json_t *how,
                      sbr_error *err) must_check;
 void snapshot_free(struct snapshot *snapshot);
 

@@ -155,6 +155,16 @@ def test_a_dead_supervisor_leaves_nothing_but_the_record(session):
     assert session.run("close", restored).returncode == 0
 
 
+def test_a_session_is_closed_while_its_supervisor_dies(session):
+    """Its socket still takes a client then, whom nothing answers."""
+    for _ in range(5):
+        made = session.json("create", "python")
+        pid = json.loads((session.state / "sessions" / made["id"] / "session.json").read_text())["pid"]
+        os.kill(pid, signal.SIGKILL)
+        assert session.json("close", made["id"])["closed"] is True
+        assert made["id"] not in session.listed()
+
+
 def test_a_cell_outlives_its_client_and_can_be_interrupted(session):
     with started("session", "exec", session.id, "--code", "import time\nx = 7\nwhile True: time.sleep(0.01)",
                  caller=session.caller, env=session.env) as client:

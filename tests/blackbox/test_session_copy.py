@@ -114,6 +114,20 @@ def test_a_copy_has_the_history_of_its_session(session):
     copy.close()
 
 
+def test_what_a_library_does_after_a_fork_it_does_in_the_copy(session):
+    """In the original it does what it does in the parent; many files come along."""
+    session.cell("import os; seen = []; os.mkdir('d'); [open(f'd/{n}', 'w').write(str(n)) for n in range(300)]\n"
+                 "os.register_at_fork(before=lambda: seen.append('before'),\n"
+                 "                    after_in_parent=lambda: seen.append('parent'),\n"
+                 "                    after_in_child=lambda: seen.append(os.readlink('/proc/self/ns/pid')))")
+    copy = Copied(session)
+    assert copy.made["by"] == "fork", copy.made
+    assert session.value("seen") == "['before', 'parent']"
+    look = "seen == ['before', os.readlink('/proc/self/ns/pid')], sum(int(open(f'd/{n}').read()) for n in range(300))"
+    assert copy.value(look) == "(True, 44850)"
+    copy.close()
+
+
 def test_a_copy_goes_its_own_way(session, copied):
     copied.cell("points.clear(); big[:4] = b'copy'; log.write('-copy'); log.flush(); open('/tmp/of-copy', 'w').close()")
     session.cell("big[:4] = b'orig'; log.write('-first'); log.flush()")
@@ -247,7 +261,7 @@ def test_a_copy_outlives_its_original_killed_or_closed(tmp_path, any_caller):
 @pytest.mark.parametrize("code, because", [
     ("import threading; threading.Thread(target=threading.Event().wait, daemon=True).start()",
      "a state with threads cannot be copied"),
-    ("import mmap; shared = mmap.mmap(-1, 4096)", "the copy of the memory is not complete"),
+    ("import mmap; shared = mmap.mmap(-1, 4096)", "this memory cannot be copied"),
     ("import sys; sys.modules['ctypes'] = None", "ModuleNotFoundError"),
 ])
 def test_what_cannot_be_copied_is_executed_again(session, code, because):
@@ -265,7 +279,9 @@ def test_what_cannot_be_copied_is_executed_again(session, code, because):
 HOSTILE = """
 import os, struct
 def forged(pipe, *_):
-    data = {data}
+    pid, data = os.fork(), {data}
+    if pid:
+        return pid
     try:
         os.write(pipe, data)
         {after}
@@ -275,7 +291,7 @@ import gc
 for thing in gc.get_objects():
     if type(thing).__name__ == "Checkpoints":
         class Forged:
-            save = staticmethod(forged)
+            fork = staticmethod(forged)
         thing.memory = Forged()
 """
 

@@ -51,14 +51,30 @@ CELLS = {
     "a process that cannot be looked at": ("libc.prctl(4, 0, 0, 0, 0)", None, "1", "1"),
     "a name of any bytes": ("libc.prctl(15, b'[vdso]\\xff\\n', 0, 0, 0)", "fork", "1", "1"),
     "few descriptors": ("import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4))", None, "1", "1"),
+    "a library that maps memory at a fork": (
+        "call = ctypes.CFUNCTYPE(None)(lambda: place(None, 1 << 20, WRITE, PRIVATE))\n"
+        "assert libc.__register_atfork(call, None, None, None) == 0", "replay", "1", "1"),
     "a thread that Python does not know": (
         "import _thread, time; _thread.start_new_thread(time.sleep, (1000,))", "fork", "1", "1"),
+    "a thread that writes all the time": (
+        "import _thread; size = 16 << 20; big = bytearray(size); at = (ctypes.c_char * size).from_buffer(big)\n"
+        "def write():\n    for n in range(1 << 30): libc.memset(at, n % 256, size)\n_thread.start_new_thread(write, ())",
+        "fork", "1", "1"),
     "another directory and mask": (
         "os.mkdir('deep'); os.chdir('deep'); os.umask(0o27)", "fork", "os.getcwd()[-5:], os.umask(0o27)", "('/deep', 23)"),
     "a directory that is gone": ("os.mkdir('gone'); os.chdir('gone'); os.rmdir('/work/gone')", None, "1", "1"),
     "files that change all the time": (
         "import subprocess; busy = subprocess.Popen(['sh', '-c', 'while :; do echo x > a; mv a b; mkdir -p c/d; rm -r c; done'])",
         None, "1", "1"),
+    "names that become links, pipes and directories": (
+        "import subprocess; busy = subprocess.Popen(['sh', '-c', 'while :; do ln -s /proc/self/fd/0 a; rm a; mkfifo a; rm a; "
+        "mkdir a; rmdir a; ln -s /etc b; mv b a; rm a; echo x > a; rm a; done'])", None, "1", "1"),
+    "descriptors of what is gone": (
+        "import socket; os.makedirs('d/e'); held = os.open('d/e', os.O_RDONLY); os.removedirs('d/e')\n"
+        "file = open('gone', 'w+'); file.write('x'); file.flush(); os.unlink('gone'); open('gone (deleted)', 'w').close()\n"
+        "os.mkfifo('fifo'); fifo = os.open('fifo', os.O_RDWR); os.unlink('fifo'); pair = socket.socketpair(); memory = os.memfd_create('m')",
+        "fork", "len({os.fstat(fd).st_dev * 1000003 + os.fstat(fd).st_ino for fd in (held, fifo, memory)}) > 0, "
+        "sorted(os.listdir('.'))", "(True, ['gone (deleted)'])"),
 }
 
 

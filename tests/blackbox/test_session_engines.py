@@ -281,7 +281,7 @@ import gc, os
 for thing in gc.get_objects():
     if type(thing).__name__ == "Checkpoints":
         class Forged:
-            save = staticmethod(lambda pipe, _: (os.write(pipe, b'nonsense' * 999), os._exit(0)))
+            fork = staticmethod(lambda pipe, _: os.fork() or (os.write(pipe, b'nonsense' * 999), os._exit(0)))
         thing.memory = Forged()
 """
 
