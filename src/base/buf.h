@@ -22,9 +22,9 @@ int buf_add(struct buf *b, const void *data, size_t len);
 char *buf_extend(struct buf *b, size_t len);
 int buf_add_text(struct buf *b, const char *text);
 int buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Takes the room of the maximum at once, for content that is already large: growth by doubling would
- * move it, and pages of 2 MiB cost 512 times fewer faults.  Only what is written takes memory.
- * Without the room nothing changes. */
+/* Takes the room of the maximum at once, for content that is already large: growth by doubling
+ * would move it, and pages of 2 MiB cost 512 times fewer faults.  Only what is written takes
+ * memory.  Without the room nothing changes. */
 void buf_reserve_all(struct buf *b);
 /* Gives back the room behind the content. */
 void buf_trim(struct buf *b);
