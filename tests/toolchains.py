@@ -6,6 +6,7 @@ caller makes some of them, so that neither way is untried.
 
 Workers that begin at the same time would each compile all tests as pytest rewrites them: 3 seconds of CPU time.
 """
+import functools
 import json
 import os
 import subprocess
@@ -18,6 +19,7 @@ COLLECTED = ("blackbox", "escape", "warm")  # suites that several workers collec
 TESTS = os.path.dirname(os.path.abspath(__file__))
 
 
+@functools.cache
 def names():
     """Of the languages that this build has."""
     caller = support.available_callers()[0]
