@@ -47,7 +47,8 @@ AGAIN = 5  # so many failures may come from a busy machine; more of them do not
 SMALL = ("unit", "golden", "fuzz")  # pytest takes longer to start than their tests
 # What the suite `warm` runs once more, with an engine behind every caller, beside its own tests.
 WARM = {
-    "blackbox": ("verdicts metrics signals output run denials endings", ""),
+    # The client writes JSON, whoever started the program.
+    "blackbox": ("verdicts metrics signals output run denials endings", "not costly_to_write and not unchanged_in_json"),
     "escape": ("", "fails_inside or do_not_meet"),
 }
 
@@ -510,7 +511,8 @@ def arguments():
 
 def main():
     options = arguments()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGINT is ignored by what a script starts beside itself
+    for number in (signal.SIGTERM, signal.SIGINT):  # a script's child beside it ignores the latter, and so would the tests
+        signal.signal(number, signal.default_int_handler)
     sys.dont_write_bytecode = True
     os.umask(0o022)  # an ordinary user has to read what tests make
     import readable  # pylint: disable=import-outside-toplevel
