@@ -199,7 +199,7 @@ def test_a_python_of_packages_is_compiled_and_the_same_twice(any_caller, folder,
     file.write_text(json.dumps({"packages": ["tiny-python", "tiny-shell"], "sources": [repository.source],
                                 "links": ["usr/bin/sh busybox"], "env": ["PATH=/usr/bin"]}))
     build_twice(file, folder, any_caller, env)
-    line = ("python3 -B -v -c 'import json, useful' 2>&1 | busybox grep -c \"code object from '.*[.]py'\"; busybox ls /{0}/tests /{0}/__pycache__ | "
+    line = ("python3 -B -v -c 'import json, useful' 2>&1 | busybox grep -c 'code object from /.*[.]py$'; busybox ls /{0}/tests /{0}/__pycache__ | "
             "busybox grep -c 'never.*pyc\\|broken'; echo WORD = 2 >> /{0}/useful.py; python3 -B -c 'import useful; print(useful.WORD, useful.__spec__.cached)'")
     done = sandbox_run("exec", "--image", "localhost/python", "--", "sh", "-c", line.format(home), caller=any_caller, env=env)
     assert done.stdout.decode().split() == ["0", "0", "2", done.stdout.decode().split()[-1]] and f"/{home}/__pycache__/useful." in done.stdout.decode(), done
