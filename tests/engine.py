@@ -26,12 +26,13 @@ ASK_S = 0.05  # between two questions to an engine: each is a process, beside th
 
 
 def within(seconds, condition, look_s=LOOK_S):
-    """True as soon as the condition holds."""
+    """True as soon as the condition holds; looks more and more seldom, as waiting.wait_until."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
             return False
         select.select([], [], [], look_s)
+        look_s = max(look_s, min(1.4 * look_s, 0.05))
     return True
 
 

@@ -42,20 +42,22 @@ WORKERS = 2
 # a limit of time, for an engine; so there are more workers than CPUs.  Some begin with the last, where Java takes long.
 TOGETHER = ("blackbox", "escape", "warm")
 MORE_WORKERS = 8
+FEW_WORKERS = 3  # for chosen tests: each worker collects all of them first
 FROM_THE_END = 2
 AGAIN = 5  # so many failures may come from a busy machine; more of them do not
 SMALL = ("unit", "golden", "fuzz")  # pytest takes longer to start than their tests
 # What the suite `warm` runs once more, with an engine behind every caller, beside its own tests.
 WARM = {
-    "blackbox": ("verdicts metrics signals output run denials endings", ""),
+    # The client writes JSON, whoever started the program.
+    "blackbox": ("verdicts metrics signals output run denials endings", "not costly_to_write and not unchanged_in_json"),
     "escape": ("", "fails_inside or do_not_meet"),
 }
 
 if "SBR_REPORT_FD" in os.environ:
     import pytest
 
-    if "SBR_TEST_CACHE" in os.environ:  # tests as pytest rewrites them: one worker's work is enough
-        sys.pycache_prefix, sys.dont_write_bytecode = os.path.join(os.environ["SBR_TEST_CACHE"], "bytecode"), False
+    if "SBR_TEST_CACHE" in os.environ:  # tests as pytest rewrites them: one worker's work is enough, until they change
+        sys.pycache_prefix, sys.dont_write_bytecode = os.path.join(os.environ["SBR_TEST_BUILD"], "bytecode"), False
 
 # ---- inside pytest -------------------------------------------------------------------------------
 
@@ -214,7 +216,7 @@ class Runner:
                 self.results.settle(suite, name, before)
 
     def chains(self, calls):
-        workers = self.workers or MORE_WORKERS
+        workers = self.workers or (FEW_WORKERS if self.select else MORE_WORKERS)
         backwards = min(FROM_THE_END, workers // 2)
         return [calls] * (workers - backwards) + [calls[::-1]] * backwards
 
@@ -510,7 +512,8 @@ def arguments():
 
 def main():
     options = arguments()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGINT is ignored by what a script starts beside itself
+    for number in (signal.SIGTERM, signal.SIGINT):  # a script's child beside it ignores the latter, and so would the tests
+        signal.signal(number, signal.default_int_handler)
     sys.dont_write_bytecode = True
     os.umask(0o022)  # an ordinary user has to read what tests make
     import readable  # pylint: disable=import-outside-toplevel

@@ -14,10 +14,16 @@ import pathlib
 import pytest
 
 SLOW = {"java": 2, "go": 2, "rust": 2, "c++": 4, "typescript": 2}  # languages, and how many times as long they take
-# Files whose tests take many times as long as those of others: most wait for packages of a registry first.
-LONG = {"test_http_tools": 30, "test_mcp_suite": 25, "test_dialect_e2b": 18, "test_mcp_clients": 12, "test_sdk_typescript": 12,
-        "test_go_tasks": 20, "test_test": 4, "test_images": 4, "test_sdk_python": 4, "test_network_clients": 4,
-        "test_kills": 3, "test_project": 3}
+# Files whose tests take many times as long as those of others, about two for a second of each test: most wait for packages
+# of a registry first.  Without its weight a file of few tests begins last, and the workers that are done wait for it.
+LONG = {"test_http_tools": 30, "test_mcp_suite": 25, "test_go_tasks": 20, "test_dialect_e2b": 18, "test_kernels_compiled": 15,
+        "test_mcp_clients": 12, "test_sdk_typescript": 12, "test_profile_native": 9,
+        "test_repl_commands": 8, "test_image_build": 6, "test_cow_property": 6, "test_session_interrupts": 6,
+        "test_session_copy_hostile": 5, "test_session_hostile": 5, "test_test": 4, "test_images": 4, "test_sdk_python": 4,
+        "test_network_clients": 4, "test_session_second": 4, "test_kills": 3, "test_project": 3, "test_hostile_reports": 3,
+        "test_session_engines": 3, "test_install": 3, "test_docs": 2, "test_apply": 2, "test_nested": 2, "test_workspace": 2,
+        # Workers that begin with `warm` do not wait until the toolchains are ready: what needs all of them comes last there.
+        "test_each_language": 0}
 
 
 def pytest_configure(config):
@@ -56,7 +62,7 @@ def weight_of(items):
         mark = item.get_closest_marker("group")
         file = pathlib.PurePath(item.nodeid.partition("::")[0]).stem
         return mark.kwargs.get("weight", 1) if mark \
-            else LONG.get(file) or SLOW.get(language_of(getattr(item, "callspec", None)), 1)
+            else LONG.get(file, 1) * SLOW.get(language_of(getattr(item, "callspec", None)), 1)
 
     return sum(map(weight, items))
 

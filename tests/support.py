@@ -194,24 +194,25 @@ def pids():
 
 
 def groups_below(place):
-    """Paths of the cgroups below a directory.  One that has none of its own has two links: its many files are not listed."""
+    """Paths of the sandboxes' cgroups below a directory.  One that has none of its own has two links: its many files are
+    not listed.  Nor is what a sandbox has below its own: an engine keeps hundreds, and every test looks at all of them."""
     with contextlib.suppress(OSError), os.scandir(place) as entries:  # it may go meanwhile
-        below = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
-        yield from below
-        for path in below:
-            with contextlib.suppress(OSError):
-                if os.stat(path).st_nlink != 2:
-                    yield from groups_below(path)
+        for entry in entries:
+            if entry.name.startswith("sandbox-run."):
+                yield entry.path
+            elif entry.is_dir(follow_symlinks=False) and os.stat(entry.path).st_nlink != 2:
+                yield from groups_below(entry.path)
 
 
 def leftovers(known=frozenset()):
     """What a run could leave behind on the host, as a set that must be the same afterwards.  Of the pids that are
     known nothing is asked: that takes long on a machine with many."""
-    found = {path for path in groups_below("/sys/fs/cgroup") if os.path.basename(path).startswith("sandbox-run.")}
+    found = {*groups_below("/sys/fs/cgroup")}
     for pid in pids() - known:
         try:
-            name = pathlib.Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
-            line = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+            with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as comm, \
+                    open(f"/proc/{pid}/cmdline", "rb") as cmdline:
+                name, line = comm.read().strip(), cmdline.read()
         except OSError:
             continue
         if line.startswith(b"sandbox-run-") or name.startswith("sandbox-run"):

@@ -4,8 +4,9 @@ Workers that need the same toolchain would wait for each other.  Each toolchain 
 of the store the other caller gets as a copy: the keys are the same, and Go alone takes 70 seconds of CPU time.  Each
 caller makes some of them, so that neither way is untried.
 
-Workers that begin at the same time would each compile all tests as pytest rewrites them: 3 seconds of CPU time.
+Workers that begin at the same time would each compile all tests as pytest rewrites them: 5 seconds of CPU time.
 """
+import functools
 import json
 import os
 import subprocess
@@ -18,6 +19,7 @@ COLLECTED = ("blackbox", "escape", "warm")  # suites that several workers collec
 TESTS = os.path.dirname(os.path.abspath(__file__))
 
 
+@functools.cache
 def names():
     """Of the languages that this build has."""
     caller = support.available_callers()[0]
@@ -90,7 +92,7 @@ class Toolchains:
                       support.surroundings(caller))
 
     def _compile_tests(self):
-        env = {**os.environ, "PYTHONPATH": TESTS, "PYTHONPYCACHEPREFIX": os.path.join(os.environ["SBR_TEST_CACHE"], "bytecode")}
+        env = {**os.environ, "PYTHONPATH": TESTS, "PYTHONPYCACHEPREFIX": os.path.join(os.environ["SBR_TEST_BUILD"], "bytecode")}
         env.pop("PYTHONDONTWRITEBYTECODE", None)
         for suite in COLLECTED:
             self._run(["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--collect-only", "--rootdir",

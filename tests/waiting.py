@@ -15,12 +15,14 @@ SOON = 20  # seconds: never reached unless something is wrong
 
 
 def wait_until(condition, seconds=SOON):
-    """For what has no descriptor to wait for.  True as soon as the condition holds."""
-    end = time.monotonic() + seconds
+    """For what has no descriptor to wait for.  True as soon as the condition holds.  Looking takes CPU time, which others
+    need: the longer nothing comes, the more seldom."""
+    end, pause = time.monotonic() + seconds, 0.002
     while not condition():
         if time.monotonic() > end:
             return False
-        select.select([], [], [], 0.002)
+        select.select([], [], [], pause)
+        pause = min(1.4 * pause, 0.05)
     return True
 
 

@@ -48,7 +48,16 @@ set +m
 exec {to}>"$folder/in" {from}<"$folder/out"
 trap '' INT # only for a cell
 trap '' PIPE # a shell that has ended is seen by `heard`
-trap 'kill -TERM -- "-$kernel" 2>/dev/null' TERM
+
+# A shell at a prompt ignores the signal, unless a cell has set a trap for it; at the end of its
+# input it leaves, and what it has set for its exit is done.
+leave() {
+    kill -TERM -- "-$kernel" 2>/dev/null
+    exec {to}>&-
+    wait "$kernel"
+    exit 143
+}
+trap leave TERM
 
 # The next line that the shell writes, in `line`; false when it has ended.
 heard() {

@@ -58,16 +58,23 @@ def load(session_folder):
     return support.compile_c(PROGRAMS / "load.c", session_folder / "load", "-Wall", "-Werror")
 
 
+_before = set()  # what the test before this one left of the machine's cgroups and processes, which is not this one's
+
+
 @pytest.fixture(autouse=True)
 def nothing_is_left_behind(request):
-    """Asked by intersection: what others start and end meanwhile is not ours."""
+    """Asked by intersection: what others start and end meanwhile is not ours.  The machine is looked at once for each
+    test: what was there at the end of the last one is what was there before this one."""
+    global _before  # pylint: disable=global-statement
     if "leaks" in request.node.name:
         yield
         return
     known = support.pids()
-    before = support.leftovers(known)
+    if not _before:
+        _before = support.leftovers(known)
     yield
-    left = support.leftovers(known) - before
+    found = support.leftovers(known)
+    left, _before = found - _before, found
 
     def gone():
         if any(map(support.is_ours, left)):

@@ -26,6 +26,7 @@ class Screen:
         self.screen = pyte.Screen(columns, rows)
         self.stream = pyte.ByteStream(self.screen)
         self.bytes = b""
+        self._lines = None  # of the screen as it is: it is asked for far more often than it changes
         self._size(rows, columns)
         self.process = subprocess.Popen(line, stdin=self.slave, stdout=self.slave,
                                         stderr=self.slave, env=env, start_new_session=True,
@@ -36,6 +37,7 @@ class Screen:
 
     def resize(self, rows, columns):
         self.screen.resize(rows, columns)
+        self._lines = None
         self._size(rows, columns)
 
     def type(self, text):
@@ -47,12 +49,15 @@ class Screen:
             return False
         data = os.read(self.master, 65536)
         self.bytes += data
+        self._lines = None
         self.stream.feed(data)
         return True
 
     @property
     def lines(self):
-        return [line.rstrip() for line in self.screen.display]
+        if self._lines is None:
+            self._lines = [line.rstrip() for line in self.screen.display]
+        return self._lines
 
     @property
     def text(self):

@@ -74,6 +74,17 @@ def test_with_testing(any_caller, folder, task, status):
     assert not status or ("two are close" in case["message"] and (case["file"], case["line"]) == ("task_test.go", 24))
 
 
+def test_vet_knows_the_library_already(any_caller, folder):
+    """`go test` asks it for what every imported package prints, and would look at a hundred of them each time."""
+    assert sandbox_run("languages", "go", "--prepare", caller=any_caller, timeout=600).returncode == 0
+    write(folder, go_dot_mod="module ex\n\ngo 1.19\n", a_test_dot_go=program("", PLAIN, "net/http", "testing").replace(
+        "HasCloseElements([]float64{1, 2, 3}, 0.5)", "http.StatusOK == 0").replace("HasCloseElements([]float64{1, 2.8, 3}, 0.3)", "true"))
+    flags = "GOFLAGS=-gcflags=all=-dwarf=false -buildvcs=false -x"
+    found = json.loads(sandbox_run("test", "--json", "--env", flags, folder, caller=any_caller, timeout=300).stdout)
+    assert found["summary"]["passed"] == 1, found["stdout"]
+    assert 1 <= found["stdout"].count("/vet -") <= 2, found["stdout"]  # of the package and of its test
+
+
 def test_with_testify_and_no_sums(any_caller, folder, testify):
     """A go.mod that was neither tidied nor has a go.sum: what the installer has compared with the database of sums is used,
     and neither file changes."""

@@ -15,7 +15,7 @@ from oci_images import archive, member
 from screen import shown
 from waiting import started, wait_until
 
-pytestmark = pytest.mark.group("pulls")
+pytestmark = pytest.mark.group("pulls", weight=7)
 PLACE, PREFIX = "/var/tmp", "sandbox-run-pull-"
 ROUNDS = 6
 

@@ -19,6 +19,7 @@ WHOLE = os.environ.get("SBR_WHOLE_TABLE") == "1"
 # Of the whole tables, each language by itself: all of them take longer than the runner waits for one test.
 PARTS = ["verdicts", *sorted({table.language for table in TABLES.values()})] if WHOLE else ["all"]
 AT_ONCE = 4
+pytestmark = pytest.mark.group("same results", weight=12)  # few tests that take long
 OPTIONS = {"--memory": "memory", "--max-output": "max-output"}  # of the tables, as limits of a request
 # Only their types are compared; how much a program wrote before it was killed is chance.
 MEASURED = {"cpu_time", "execution_time", "memory_used", "total_ms", "id", "started_at", "stdout_bytes",

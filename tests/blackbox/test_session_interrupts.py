@@ -2,6 +2,7 @@
 import json
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -94,7 +95,9 @@ def test_an_interrupt_ends_the_cell_of_a_kernel_and_keeps_its_state(folder, root
         shown = result["stdout"] + "".join(one["text/plain"] for one in result["display"])
         assert result["session"] == "kept" and shown.split()[-1] == "42", result
     finally:
+        begin = time.monotonic()
         session.close()
+    assert time.monotonic() - begin < 15, "a kernel that waits for a cell leaves when it is asked to, not after the grace"
 
 
 def test_a_session_of_postgres_shows_its_tables(folder, root):

@@ -258,11 +258,12 @@ def proofs(attacks):
 
 def wait_until(true, what, state=lambda: ""):
     """Looks again and again until a deadline, for what nobody announces."""
-    deadline = time.monotonic() + 10
+    deadline, pause = time.monotonic() + 10, 0.002
     while not true():
         if time.monotonic() > deadline:
             raise AssertionError(f"still not: {what} {state()}")
-        select.select([], [], [], 0.002)
+        select.select([], [], [], pause)
+        pause = min(1.4 * pause, 0.05)
 
 
 class Ground:

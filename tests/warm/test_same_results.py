@@ -176,6 +176,7 @@ def test_a_program_has_the_same_result(engine, place, language, name, code, opti
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.group("selftests", weight=0)  # last, when every toolchain is ready: else this worker makes them once more
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_a_selftest_has_the_same_result(engine, name):
     language = LANGUAGES[name]
