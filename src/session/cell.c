@@ -349,8 +349,22 @@ static void not_stopped(struct session *s)
                                "killed");
 }
 
-/* Interrupts the cell, once more after half of the grace, and then ends its kernel.  A kernel
- * ignores an interrupt while no cell runs, so it first gets the time to read the cell. */
+/* A kernel ignores an interrupt while no cell runs, so it first gets the time to read the cell.
+ * What an earlier cell left running may keep it from that; after half of the grace an interrupt
+ * ends that in the kernels that can. */
+static uint64_t wait_for_reader(struct session *s, uint64_t now)
+{
+    struct cell *cell = s->cell;
+    uint64_t half_us = s->limits.value[SBR_GRACE_MS] * 500;
+
+    if (!cell->knocked && now + half_us >= cell->kill_us) {
+        runner_signal_kernel(s->job, cell->kernel->index, SIGINT);
+        cell->knocked = true;
+    }
+    return now + READ_LOOK_US < cell->kill_us ? now + READ_LOOK_US : cell->kill_us;
+}
+
+/* Interrupts the cell, once more after half of the grace, and then ends its kernel. */
 static void press(void *context, uint32_t events)
 {
     struct session *s = context;
@@ -363,7 +377,7 @@ static void press(void *context, uint32_t events)
         return;
     }
     if (!kernel_has_read(cell->kernel)) {
-        next = now + READ_LOOK_US < next ? now + READ_LOOK_US : next;
+        next = wait_for_reader(s, now);
     } else {
         runner_signal_kernel(s->job, cell->kernel->index, SIGINT);
         if (!cell->pressed)

@@ -120,6 +120,7 @@ struct cell {
     enum cell_stop stop;
     uint64_t kill_us; /* when its kernel is ended, after a stop */
     bool pressed;     /* it was interrupted */
+    bool knocked;     /* its kernel was, because it did not read the cell */
 };
 
 /* See cell_slot.c. */

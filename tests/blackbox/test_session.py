@@ -315,6 +315,17 @@ def test_interrupts_at_any_moment_leave_node_alive(state, any_caller):
         session.close()
 
 
+def test_what_a_cell_left_running_does_not_cost_the_session(state, any_caller):
+    session = Session(state, "--grace", "4s", lang="javascript", caller=any_caller)
+    try:
+        session.cell("let n = 41; setTimeout(() => { for (;;) ; })")
+        late = session.cell("n", "--timeout", "100ms")
+        assert (late["outcome"], late["session"]) == ("timeout", "kept"), late["explanation"]
+        assert session.value("n + 1") == "42"
+    finally:
+        session.close()
+
+
 def test_without_a_saved_state_the_cells_are_executed_again(state, any_caller):
     session = Session(state, lang="bash", caller=any_caller)
     try:
