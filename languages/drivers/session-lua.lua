@@ -170,8 +170,9 @@ local function run(number, code)
     local function all()
         return chunk()
     end
-    interruptible("1")
+    -- An interrupt is an error, so it may only come where errors are caught.
     local results = { xpcall(function()
+        interruptible("1")
         local values = { n = 0 }
         local function keep(...)
             values.n = select("#", ...)
@@ -180,8 +181,12 @@ local function run(number, code)
             end
         end
         keep(all())
+        interruptible("")
         return values.text
-    end, keep_error) }
+    end, function(failure)
+        interruptible("")
+        return keep_error(failure)
+    end) }
     interruptible("")
     running = false
     stdout:flush()

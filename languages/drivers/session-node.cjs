@@ -15,7 +15,7 @@ const util = require('node:util');
 const vm = require('node:vm');
 const { Worker } = require('node:worker_threads');
 
-const { Buffer, process } = globalThis; // the cells may take them away
+const { Atomics, Buffer, process, setImmediate, setTimeout } = globalThis; // the cells may take them away
 const LARGEST = 16 << 20;
 const SHORT = 80;
 const IMPORT = '$mport'; // as long as the word that it replaces, so that columns stay
@@ -32,14 +32,19 @@ const LOOK_MS = 20; // for an interrupt, while a cell waits
 let interrupted; // true once after each interrupt; undefined: Node tells of them by an event
 let running = 0; // the cell
 let columns = 0; // that the client gives; 0: values are as wide as they come
-let interrupt = null; // ends the wait for a cell
+let ending = null; // status and details of a cell whose end has to wait
+let looks = []; // timers that look for an interrupt
+let unsent = Buffer.alloc(0); // the rest of a frame that an interrupt broke off
 let giveBack; // the watch of signals
 const frames = []; // that came and were not served yet
 let serving = false; // a cell runs
 let known; // names that are not the user's
 let watcher; // the thread that interrupts what runs after the first `await`; undefined: not needed yet
-const shared = new Int32Array(new SharedArrayBuffer(12)); // the watch of signals, interrupts heard, the running cell
+const shared = new Int32Array(new SharedArrayBuffer(20));
+// The watch of signals; interrupts heard; the cell; the cell that computes under Node's watch; the cell to be ended.
+const WATCH = 0, HEARD = 1, CELL = 2, UNDER_WATCH = 3, ASKED = 4;
 const WATCHES = 0, LET_GO_NOW = 1, LET_GO = 2; // the watch
+const BREAKING = -1, BROKEN = -2; // instead of the cell, while the thread asks to break code off, and when it has
 const LATER = /\b(await|async|import|require|then|catch|finally|on|once|next|nextTick|queueMicrotask|set(Timeout|Interval|Immediate))\b/;
 const PATIENCE_MS = 200; // before code that does not let go is broken off
 const WATCHER = `
@@ -48,26 +53,58 @@ const { workerData: shared, parentPort } = require('node:worker_threads');
 const { Session } = require('node:inspector');
 const vm = require('node:vm');
 globalThis.shared = shared;
-const LET_GO = ${LET_GO};
-const asleep = new vm.Script('Atomics.wait(shared, 0, 0)');
-for (;;) {
+const asleep = new vm.Script('Atomics.wait(shared, ${WATCH}, ${WATCHES})');
+const patience = new vm.Script('Atomics.wait(shared, ${HEARD}, heard, ${PATIENCE_MS})');
+let signalled = false;
+
+function watch(script) {
     try {
-        asleep.runInThisContext({ breakOnSigint: true });
-        Atomics.store(shared, 0, LET_GO);
-        Atomics.notify(shared, 0);
-        Atomics.wait(shared, 0, LET_GO);
-        continue;
-    } catch { // a signal
+        return script.runInThisContext({ breakOnSigint: true });
+    } catch {
+        signalled = true;
     }
-    const heard = Atomics.load(shared, 1), cell = Atomics.load(shared, 2);
-    parentPort.postMessage(cell);
-    if (!cell || Atomics.wait(shared, 1, heard, ${PATIENCE_MS}) !== 'timed-out' || Atomics.load(shared, 2) !== cell)
-        continue;
+}
+
+/* Only code of this cell, or with 0 what cells left; again, when that leaves more that does not let go. */
+function breakOff(cell) {
     const session = new Session();
     session.connectToMainThread();
-    session.post('Runtime.terminateExecution');
-    Atomics.wait(shared, 1, heard, ${PATIENCE_MS});
+    for (let from = cell; Atomics.compareExchange(shared, ${CELL}, from, ${BREAKING}) === from; from = ${BROKEN}) {
+        session.post('Runtime.terminateExecution');
+        Atomics.store(shared, ${CELL}, ${BROKEN});
+        if (Atomics.wait(shared, ${CELL}, ${BROKEN}, ${PATIENCE_MS}) !== 'timed-out')
+            break;
+    }
     session.disconnect();
+}
+
+/* A second signal for the same cell ends the patience. */
+function onSignal() {
+    const cell = Atomics.load(shared, ${CELL});
+    globalThis.heard = Atomics.load(shared, ${HEARD});
+    signalled = false;
+    Atomics.store(shared, ${ASKED}, cell);
+    parentPort.postMessage(cell);
+    if (cell && Atomics.load(shared, ${UNDER_WATCH}) === cell) { // it can be interrupted as without this thread
+        process.kill(process.pid, 'SIGINT');
+        Atomics.wait(shared, ${UNDER_WATCH}, cell, ${PATIENCE_MS});
+    }
+    if (watch(patience) !== 'timed-out' && !(signalled && cell && Atomics.load(shared, ${CELL}) === cell))
+        return;
+    signalled = false;
+    breakOff(cell);
+}
+
+for (;;) {
+    if (!signalled)
+        watch(asleep);
+    if (signalled) {
+        onSignal();
+        continue;
+    }
+    Atomics.store(shared, ${WATCH}, ${LET_GO});
+    Atomics.notify(shared, ${WATCH});
+    Atomics.wait(shared, ${WATCH}, ${LET_GO});
 }`;
 
 /* A thread of Node's own asks this where a module is. */
@@ -85,16 +122,17 @@ export async function resolve(name, context, next) {
         return next(name, { ...context, parentURL: place }).catch(() => { throw error; });
     }
 }`;
+const caller = new vm.Script('(() => { const begin = $begin; delete globalThis.$begin; begin(); })()');
 const given = new Set(); // directories with packages that came while the session lived
 
 function send(word, number, argument, value) {
     let text = Buffer.from(stringify(value));
     if (text.length > LARGEST)
         text = Buffer.from(stringify({ 'text/plain': `<${text.length} bytes, too many to show>` }));
-    let rest = Buffer.concat([Buffer.from(`${word} ${number} ${argument} ${text.length}\n`), text]);
-    while (rest.length) {
+    unsent = Buffer.concat([unsent, Buffer.from(`${word} ${number} ${argument} ${text.length}\n`), text]);
+    while (unsent.length) {
         try {
-            rest = rest.subarray(writeSync(channel, rest));
+            unsent = unsent.subarray(writeSync(channel, unsent));
         } catch (error) {
             if (error.code !== 'EAGAIN')
                 process.reallyExit(1);
@@ -331,20 +369,21 @@ function prepare(code, number) {
     return `${object ? `(${text}\n)` : text}\n//# sourceURL=cell-${number}`;
 }
 
-/* Starts a cell; what it computes before its first `await` can be interrupted by a signal. */
-function evaluate(expression) {
-    return new Promise((resolve, reject) => {
-        interrupt = () => reject(interrupt);
-        const value = () => session.post('Runtime.evaluate', { expression, replMode: true, awaitPromise: true,
-            objectGroup: 'cell' }, (error, result) => (error ? reject(error) : resolve(result)));
-        Object.defineProperty(globalThis, '$begin', { value, configurable: true });
-        try {
-            new vm.Script('(() => { const begin = $begin; delete globalThis.$begin; begin(); })()')
-                .runInThisContext({ breakOnSigint: true });
-        } catch (error) {
-            reject(error.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED' ? interrupt : error);
-        }
-    });
+/* Under Node's watch of signals: one breaks the code off.  False: it did. */
+function runWatched(number, begin) {
+    Object.defineProperty(globalThis, '$begin', { value: begin, configurable: true });
+    Atomics.store(shared, UNDER_WATCH, number);
+    try {
+        caller.runInThisContext({ breakOnSigint: true });
+    } catch (error) {
+        if (error.code !== 'ERR_SCRIPT_EXECUTION_INTERRUPTED')
+            throw error;
+        return false;
+    } finally {
+        Atomics.store(shared, UNDER_WATCH, 0);
+        Atomics.notify(shared, UNDER_WATCH);
+    }
+    return true;
 }
 
 function framesOf(stack) {
@@ -399,28 +438,36 @@ function takeSignals() {
 function setWatch(state) {
     if (!watcher)
         return;
-    Atomics.store(shared, 0, state);
-    Atomics.notify(shared, 0);
+    Atomics.store(shared, WATCH, state);
+    Atomics.notify(shared, WATCH);
     if (state === LET_GO_NOW)
-        Atomics.wait(shared, 0, state, 5 * PATIENCE_MS);
+        Atomics.wait(shared, WATCH, state, 5 * PATIENCE_MS);
 }
 
-/* An interrupt is for the cell, whatever cells before it have done; what came before it is not for it. */
+/* An interrupt is for the cell, whatever cells before it have done; what came before it is not for it.  One look
+ * may be broken off, so there are two. */
 function watchSignals() {
     if (!interrupted) {
         if (!process.listeners('SIGINT').includes(onInterrupt))
             process.on('SIGINT', onInterrupt);
-        return undefined;
+    } else {
+        if (process.listenerCount('SIGINT')) {
+            process.removeAllListeners('SIGINT');
+            setWatch(LET_GO_NOW);
+            giveBack();
+            giveBack = takeSignals();
+            setWatch(WATCHES);
+        }
+        interrupted();
     }
-    if (process.listenerCount('SIGINT')) {
-        process.removeAllListeners('SIGINT');
-        setWatch(LET_GO_NOW);
-        giveBack();
-        giveBack = takeSignals();
-        setWatch(WATCHES);
-    }
-    interrupted();
-    return setInterval(() => interrupted() && onInterrupt(), LOOK_MS);
+    looks = [LOOK_MS, LOOK_MS + 3].map((time) => setInterval(look, time));
+}
+
+function look() {
+    if (ending)
+        endCell(running, ...ending);
+    else if ((interrupted && interrupted()) || Atomics.load(shared, ASKED) === running)
+        onInterrupt();
 }
 
 /* What a cell computes after its first `await`, and in callbacks, is not under Node's watch of signals.  A thread is:
@@ -432,51 +479,110 @@ function watchCallbacks(code) {
     watcher.unref();
     watcher.on('error', () => {}); // cells then end at their next `await`, as without it
     watcher.on('message', (cell) => {
-        Atomics.add(shared, 1, 1);
-        Atomics.notify(shared, 1);
-        if (cell === running)
+        Atomics.add(shared, HEARD, 1);
+        Atomics.notify(shared, HEARD);
+        if (cell && cell === running)
             onInterrupt();
+        if (!running)
+            changeCell(0, 0);
     });
 }
 
-async function execute(number, code) {
+/* Code that is broken off takes with it what waits in the queue of promises, so no step of a cell is left to them. */
+function execute(number, code) {
+    let answer, begun = false;
     running = number;
-    Atomics.store(shared, 2, number);
     watchCallbacks(code);
-    const look = watchSignals();
-    let status = 'ok', details = {};
+    watchSignals();
+    attempt(number, () => {
+        const expression = prepare(code, number);
+        session.post('Runtime.evaluate', { expression, replMode: true, awaitPromise: true, objectGroup: 'cell' },
+            (...given) => {
+                answer = given;
+                if (begun)
+                    conclude(number, ...answer);
+            });
+    });
+    begun = true;
+    if (answer)
+        conclude(number, ...answer);
+}
+
+/* A part of a cell.  The end of the cell is sent outside of the watch, so that it is whole. */
+function attempt(number, part) {
+    let status = 'interrupted', details = {};
     try {
-        const result = await evaluate(prepare(code, number));
+        if (runWatched(number, part))
+            return true;
+    } catch (error) {
+        status = 'error';
+        details = complain(error, {});
+    }
+    endCell(number, status, details);
+    return false;
+}
+
+const wasBrokenOff = (error) => error.code === 'ERR_INSPECTOR_COMMAND' && /Execution was terminated/.test(error.message);
+
+function conclude(number, error, result) {
+    let status = 'ok', details = {};
+    if (number !== running || ending)
+        return; // it was given up
+    if (error && wasBrokenOff(error)) {
+        onInterrupt();
+        return;
+    }
+    const shown = attempt(number, () => {
+        if (error)
+            throw error;
         const value = valueOf(result.result);
         if (result.exceptionDetails) {
-            status = 'error';
             details = complain(value, result.exceptionDetails);
+            status = 'error';
         } else if (value !== undefined) {
             globalThis._ = value;
             send('display', number, '-', { 'text/plain': show(value) });
         }
-    } catch (error) {
-        if (error === interrupt) {
-            status = 'interrupted';
-            stderr('Interrupted\n');
-        } else {
-            status = 'error';
-            details = complain(error, {});
-        }
+    });
+    if (shown)
+        endCell(number, status, details);
+}
+
+/* False while the thread breaks code off: it must be nothing of another cell, and not the end of this one.  What it
+ * asked for comes in the loop at the latest, and ends what called this. */
+function changeCell(from, to) {
+    const broken = Atomics.load(shared, CELL) === BROKEN;
+    for (let i = 0; broken && i < 1000; i++)
+        ;
+    const before = broken ? BROKEN : from;
+    const changed = Atomics.compareExchange(shared, CELL, before, to) === before;
+    Atomics.notify(shared, CELL);
+    return changed;
+}
+
+/* Once for each cell.  `look` calls again when it has to wait. */
+function endCell(number, status, details) {
+    if (number !== running)
+        return;
+    if (!changeCell(number, 0)) {
+        ending = [status, details];
+        return;
     }
-    interrupt = null;
-    clearInterval(look);
+    ending = null;
+    looks.forEach(clearInterval);
+    if (status === 'interrupted')
+        stderr('Interrupted\n');
     post('Runtime.releaseObjectGroup', { objectGroup: 'cell' });
-    Atomics.store(shared, 2, 0);
     send('done', number, status, details);
     running = 0;
     serving = false;
-    serveNext();
+    if (frames.length)
+        setImmediate(serveNext);
 }
 
 function onInterrupt() {
-    if (interrupt)
-        interrupt();
+    if (running && !ending)
+        endCell(running, 'interrupted', {});
 }
 
 function check(code) {
@@ -568,11 +674,15 @@ const questions = {
     },
 };
 
-/* One frame after the other.  Code that is broken off takes with it what waits in the queue of promises, so the
- * order of frames is not left to promises. */
+/* One frame after the other.  A cell waits while the thread breaks off what an earlier one left. */
 function serveNext() {
     while (!serving && frames.length) {
-        const frame = frames.shift();
+        const frame = frames[0];
+        if (frame.word === 'execute' && !changeCell(0, frame.number)) {
+            [LOOK_MS, LOOK_MS + 3].forEach((time) => setTimeout(serveNext, time));
+            return;
+        }
+        frames.shift();
         if (frame.word === 'execute') {
             serving = true;
             columns = Number(frame.argument) || 0;
@@ -622,9 +732,20 @@ function silence() {
     };
 }
 
+/* Node loads parts of its own when output first needs them.  An interrupt there leaves a part half loaded, and all
+ * output that needs it fails from then on; so no cell is the first. */
+function loadOutput() {
+    const nowhere = { write: () => true, on() {}, once() {}, removeListener() {}, listenerCount: () => 0 };
+    const { log, table } = new console.Console({ stdout: nowhere, stderr: nowhere });
+    log(1, {}, new Error('none'));
+    table([[1]]);
+    process.stdout.writable;
+}
+
 function main() {
     silence();
     fitTables(console);
+    loadOutput();
     delete process.env.SANDBOX_RUN_KERNEL_FD;
     process.argv.length = 1;
     session.connect();

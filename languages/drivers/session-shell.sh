@@ -59,13 +59,19 @@ leave() {
 }
 trap leave TERM
 
-# The next line that the shell writes, in `line`; false when it has ended.
-heard() {
+# The next line that the shell writes, in `line`; false when it has ended.  A process that was just
+# forked may miss an interrupt, and the shell drops COMMAND when one comes as it reads it; so both are
+# sent again.
+heard() { # [COMMAND]
     while true; do
         if IFS= read -r -t 1 -u "$from" line; then
             return 0
         fi
         kill -0 "$kernel" 2>/dev/null || return 1
+        if [[ $hit && ${1-} ]]; then
+            kill -INT -- "-$kernel" 2>/dev/null
+            say "$1"
+        fi
     done
 }
 
@@ -96,18 +102,21 @@ finish() { # STATUS
 repair='trap - INT; [ -e /proc/self/fd/1 ] || exec 1>&8; [ -e /proc/self/fd/2 ] || exec 2>&7'
 
 # Two lines: an interrupt or an error drops what the shell has read of the first.  The second is
-# written when the first was read, and says then what the first cannot say any more.
+# written when the first was read, and says then what the first cannot say any more.  So the shell
+# gets no interrupt before.
 execute() {
-    local status=lost
+    local status=lost begun='' lost="$echo \"$number lost\" >&9"
     hit='' running=1
-    trap 'hit=1; kill -INT -- "-$kernel" 2>/dev/null' INT
+    trap 'hit=1; [[ ! $begun ]] || kill -INT -- "-$kernel" 2>/dev/null' INT
     printf '%s\n' "$code" >"$folder/cell-$number"
     say "$repair; $echo \"$number begun\" >&9; . $folder/cell-$number 7>&- 8>&- 9>&- </dev/null; $echo \"$number \$?\" >&9"
     until heard && [[ $line == "$number begun" ]]; do
         kill -0 "$kernel" 2>/dev/null || ended
     done
-    say "$echo \"$number lost\" >&9"
-    while heard; do
+    begun=1
+    [[ ! $hit ]] || kill -INT -- "-$kernel" 2>/dev/null
+    say "$lost"
+    while heard "$lost"; do
         [[ $line == "$number "* ]] || continue
         [[ $line == "$number lost" ]] && break
         status=${line#* }

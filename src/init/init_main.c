@@ -238,8 +238,10 @@ static bool obey(struct init *init, uint32_t *ret_order)
         return errno == EINTR || errno == EAGAIN;
     if (n == (ssize_t)sizeof(message))
         *ret_order = message.order;
-    if (*ret_order == ORDER_SIGNAL)
+    if (*ret_order == ORDER_SIGNAL) {
         signal_program(init, &message);
+        atomic_fetch_add(&init->report->signals, 1);
+    }
     if (*ret_order == ORDER_COLLECT)
         collect_changes(&init->in);
     for (size_t i = 0; i < ARRAY_LEN(signals); i++)

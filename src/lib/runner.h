@@ -121,6 +121,8 @@ int runner_add_kernel(sbr_job *job, const struct plan *plan, unsigned int kernel
 #define RUNNER_KERNELS 3
 /* To the process group of a kernel; 0: the job's own. */
 void runner_signal_kernel(sbr_job *job, unsigned int kernel, int number);
+/* False while such a signal is on its way. */
+bool runner_signals_are_sent(sbr_job *job);
 /* Takes the output that is in the program's pipes now. */
 void runner_drain(sbr_job *job);
 /* How much was refused before a cell. */

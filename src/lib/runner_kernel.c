@@ -92,6 +92,13 @@ void runner_signal_kernel(sbr_job *job, unsigned int kernel, int number)
         sandbox_signal(monitor->box, kernel, number);
 }
 
+bool runner_signals_are_sent(sbr_job *job)
+{
+    const struct monitor *monitor = job_client_running(job);
+
+    return !monitor || monitor->state == DONE || sandbox_signals_are_sent(monitor->box);
+}
+
 void runner_drain(sbr_job *job)
 {
     struct monitor *monitor = job_client_running(job);

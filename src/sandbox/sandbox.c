@@ -238,13 +238,19 @@ void sandbox_terminate(const struct sandbox *box)
     (void)give_order(box, ORDER_TERMINATE, NULL, 0);
 }
 
-void sandbox_signal(const struct sandbox *box, unsigned int kernel, int number)
+void sandbox_signal(struct sandbox *box, unsigned int kernel, int number)
 {
     const struct init_message message = { .order = ORDER_SIGNAL,
                                           .number = (uint32_t)number,
                                           .kernel = kernel };
 
-    (void)fd_send(box->control, &message, sizeof(message), NULL, 0);
+    if (fd_send(box->control, &message, sizeof(message), NULL, 0) == 0)
+        box->signals++;
+}
+
+bool sandbox_signals_are_sent(const struct sandbox *box)
+{
+    return atomic_load(&box->report->signals) == box->signals;
 }
 
 void sandbox_pause(const struct sandbox *box, bool pause)

@@ -33,6 +33,7 @@ struct sandbox {
     const struct sandbox_host *host; /* NULL: init is our own child, in no container */
     void *container;                 /* the host's own data */
     int control;                     /* orders to init */
+    uint32_t signals;                /* that init was ordered to send */
     int in;  /* the program's stdin, to write to; of a session, the kernel's channel */
     int out; /* its stdout and stderr, to read from */
     int err;
@@ -105,7 +106,9 @@ void sandbox_order_kill(const struct sandbox *box);
 /* Asks everything inside to end. */
 void sandbox_terminate(const struct sandbox *box);
 /* Sends a signal to the process group of the program (0) or of a session's further kernel. */
-void sandbox_signal(const struct sandbox *box, unsigned int kernel, int number);
+void sandbox_signal(struct sandbox *box, unsigned int kernel, int number);
+/* True when init has sent all of them. */
+bool sandbox_signals_are_sent(const struct sandbox *box);
 /* Starts a further kernel (1 to INIT_KERNELS) of a session with the plan's command line; *ret is
  * its channel.  A start that fails inside is said there. */
 int sandbox_add_kernel(const struct sandbox *box, const struct plan *plan, unsigned int kernel,

@@ -14,7 +14,9 @@
 
 #define DISPLAY_MAX ((size_t)16 << 20) /* bytes of all bundles of a cell */
 #define CPU_LOOK_US 1000
-#define READ_LOOK_US 5000 /* between two looks whether the kernel has read its cell */
+#define READ_LOOK_US 5000  /* between two looks whether the kernel has read its cell */
+#define SIGNAL_LOOK_US 200 /* and whether init has sent the signals for the last one */
+#define SIGNAL_PATIENCE_US 1000000
 
 static void begin_figures(struct session *s, struct cell *cell)
 {
@@ -98,7 +100,21 @@ static void send_code(struct cell *cell)
 
     if (cell->request.width)
         snprintf(arg, sizeof(arg), "%llu", (unsigned long long)cell->request.width);
+    cell->sent = true;
     kernel_send(cell->kernel, "execute", cell->number, arg, cell->request.code, cell->request.len);
+}
+
+/* A cell may end while its interrupt is on its way; the next one must not get that. */
+static void send_when_quiet(void *context, uint32_t events)
+{
+    struct session *s = context;
+    uint64_t now = clock_now_us();
+
+    (void)events;
+    if (runner_signals_are_sent(s->job) || now > s->cell->started_us + SIGNAL_PATIENCE_US)
+        send_code(s->cell);
+    else
+        loop_set_timer(&s->loop, TIMER_SEND, now + SIGNAL_LOOK_US, send_when_quiet, s);
 }
 
 void cell_begin(struct session *s, struct connection *client, struct cell_request *request)
@@ -131,7 +147,7 @@ void cell_begin(struct session *s, struct connection *client, struct cell_reques
     if (s->limits.value[SBR_CPU_MS] != LIMIT_NONE)
         look_at_cpu(s, 0);
     tell_start(s, cell);
-    send_code(cell);
+    send_when_quiet(s, 0);
 }
 
 /* To a client that wants events, as they come. */
@@ -243,6 +259,7 @@ static void finish(struct session *s, const struct cell_end *end)
     for (unsigned int timer = TIMER_CELL; timer <= TIMER_KILL; timer++)
         loop_set_timer(&s->loop, timer, 0, NULL, NULL);
     loop_set_timer(&s->loop, TIMER_CPU, 0, NULL, NULL);
+    loop_set_timer(&s->loop, TIMER_SEND, 0, NULL, NULL);
     json = cell_result(s, end);
     audit_cell(s, end);
     if (cell->request.number)
@@ -349,8 +366,22 @@ static void not_stopped(struct session *s)
                                "killed");
 }
 
-/* Interrupts the cell, once more after half of the grace, and then ends its kernel.  A kernel
- * ignores an interrupt while no cell runs, so it first gets the time to read the cell. */
+/* A kernel ignores an interrupt while no cell runs, so it first gets the time to read the cell.
+ * What an earlier cell left running may keep it from that; after half of the grace an interrupt
+ * ends that in the kernels that can. */
+static uint64_t wait_for_reader(struct session *s, uint64_t now)
+{
+    struct cell *cell = s->cell;
+    uint64_t half_us = s->limits.value[SBR_GRACE_MS] * 500;
+
+    if (!cell->knocked && now + half_us >= cell->kill_us) {
+        runner_signal_kernel(s->job, cell->kernel->index, SIGINT);
+        cell->knocked = true;
+    }
+    return now + READ_LOOK_US < cell->kill_us ? now + READ_LOOK_US : cell->kill_us;
+}
+
+/* Interrupts the cell, once more after half of the grace, and then ends its kernel. */
 static void press(void *context, uint32_t events)
 {
     struct session *s = context;
@@ -362,8 +393,8 @@ static void press(void *context, uint32_t events)
         not_stopped(s);
         return;
     }
-    if (!kernel_has_read(cell->kernel)) {
-        next = now + READ_LOOK_US < next ? now + READ_LOOK_US : next;
+    if (!cell->sent || !kernel_has_read(cell->kernel)) {
+        next = wait_for_reader(s, now);
     } else {
         runner_signal_kernel(s->job, cell->kernel->index, SIGINT);
         if (!cell->pressed)

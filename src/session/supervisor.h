@@ -42,7 +42,8 @@ enum {
     TIMER_CPU,
     TIMER_HOLD,
     TIMER_LOOK,
-    TIMER_ASK
+    TIMER_ASK,
+    TIMER_SEND
 };
 
 /* Why a cell did not end by itself. */
@@ -120,6 +121,8 @@ struct cell {
     enum cell_stop stop;
     uint64_t kill_us; /* when its kernel is ended, after a stop */
     bool pressed;     /* it was interrupted */
+    bool sent;        /* its kernel has been given the code */
+    bool knocked;     /* its kernel was, because it did not read the cell */
 };
 
 /* See cell_slot.c. */

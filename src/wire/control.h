@@ -118,6 +118,7 @@ struct init_report {
     uint32_t limit;            /* enum init_limit                                 */
     _Atomic uint64_t progress; /* of handing out: while it grows, init is at work */
     _Atomic uint32_t pauses;   /* that init has carried out                       */
+    _Atomic uint32_t signals;  /* the same for ORDER_SIGNAL */
     int32_t wait_status;
     uint32_t disk_full;       /* enum disk_full: what the scratch space ran out of       */
     uint32_t keeps_host_name; /* a container's filter refused to change it               */

@@ -2,11 +2,12 @@
 import base64
 import os
 import re
+import select
 
 import pytest
 
 import machine_gives
-from kernels import Kernel
+from kernels import SOON, Kernel
 
 PYTHON = ["/usr/bin/python3", "-B", "-s", "${driver}/session-python.py"]
 
@@ -266,6 +267,38 @@ def test_node_is_interrupted_and_keeps_its_state(node, code):
     node.wait_for("begun")
     assert node.stop().status == "interrupted"
     assert node.run("x").value == "2"
+
+
+def test_no_cell_is_the_first_to_need_what_node_loads_for_output(node):
+    # An interrupt while Node loads a part of its own leaves the part half loaded for the rest of the session.
+    node.run("globalThis.before = process.moduleLoadList.length")
+    node.run("console.log(1, {}, new Error('none')); console.error(1); console.table([[1]]); process.stdout.write('')")
+    assert node.run("process.moduleLoadList.slice(before)").value == "[]"
+
+
+def test_node_is_interrupted_by_its_thread_as_without(node):
+    # The thread comes with the word `await`, so it watches later than the cell does, and gets the signal.
+    node.begin("const end = Date.now() + 500; while (Date.now() < end) ; console.log('begun'); for (;;) ; await 0")
+    node.wait_for("begun")
+    node.interrupt()
+    done = node.end()
+    assert (done.status, done.details, done.err) == ("interrupted", {}, "Interrupted\n")
+
+
+@pytest.mark.parametrize("word", ["", "await 0;"])
+def test_a_value_that_never_shows_is_interrupted(node, word):
+    node.begin(f"{word} ({{ [Symbol.for('nodejs.util.inspect.custom')]() {{ console.log('begun'); for (;;) ; }} }})")
+    node.wait_for("begun")
+    assert node.stop().status == "interrupted"
+    assert node.run("6 * 7").value == "42"
+
+
+def test_a_frame_that_was_broken_off_is_sent_whole(node):
+    node.begin("display('x'.repeat(9 << 20)); for (;;) ;")
+    assert select.select([node.ours], [], [], SOON)[0]
+    node.interrupt()
+    assert node.end().status == "interrupted"
+    assert node.run("6 * 7").value == "42"
 
 
 def test_node_can_be_asked(node):

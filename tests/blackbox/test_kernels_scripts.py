@@ -1,16 +1,23 @@
 """The kernels of Perl, Lua, R and the other shells, spoken to as the supervisor does."""
 import os
+import signal
 
 import pytest
 
 import machine_gives
 import support
 from kernels import Kernel
+from waiting import wait_until
 
 
 def start(words, folder):
     machine_gives.skip_if(None if os.path.exists(words[0]) else f"{words[0]} is not installed")
     return Kernel(words, folder)
+
+
+def pending(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        return dict(line.split(":\t", 1) for line in file if "Pnd" in line)
 
 
 def loops(kernel, code):
@@ -170,6 +177,19 @@ def test_shells_are_interrupted_and_keep_their_state(shell):
         assert shell.run("echo in").out == "in\n"
         loops(shell, f"echo begun; {code}\nx=9; echo never")
     assert shell.run("echo $x").out == "5\n"
+
+
+def test_an_interrupt_before_a_shell_has_read_its_cell_ends_the_cell(shell):
+    with open(f"/proc/{shell.process.pid}/task/{shell.process.pid}/children", encoding="ascii") as file:
+        inner = int(file.read().split()[0])
+    os.kill(inner, signal.SIGSTOP)
+    shell.begin("sleep 1000")
+    wait_until(lambda: list(shell.folder.glob(f".cells.*/cell-{shell.cell}")))
+    shell.interrupt()
+    wait_until(lambda: "SigPnd" in (status := pending(shell.process.pid)) and not int(status["ShdPnd"], 16))
+    os.kill(inner, signal.SIGCONT)
+    assert shell.end().status == "interrupted"
+    assert shell.run("echo $((6 * 7))").out == "42\n"
 
 
 @pytest.mark.parametrize("code", ["exec 0<&- 1>&- 2>&-", "trap '' INT", "echo 'done 1 ok 2'", "return 4", "exec 9>&-",

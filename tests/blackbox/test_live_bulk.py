@@ -41,6 +41,21 @@ PERL = {
 RUBY = {
     "lists": 'puts((0...3000).to_a, [1, [2, nil]]); print "a", "b", "\\n"; $stdout << "c" << 1 << "\\n"; p 1, "x"; putc ?z; printf("%05d\\n", 3)\n'
              '2000.times { |i| $stdout.write("w", i, "\\n") }',
+    "numbers": '[0, -1, 2**61, 2**62 - 1, -2**62, 2**62, 2**70, 1.5, -0.0, 10r, 2i, :a, nil, true, [1, [2, [3]]], []].each { |n| puts n; $stdout.puts n, n }\n'
+               'puts; puts []; a = [1]; a << a; puts a, 1, "x", 2, nil, "", "l\\n", 3; warn puts(1).inspect; ($, , $\\ = "-", "!"); 2000.times { |i| puts i - 1000 }',
+    "numbers encoded": '$stdout.set_encoding("UTF-16LE"); 999.times { |i| puts i }; $stdout.set_encoding("UTF-8", crlf_newline: true); 999.times { |i| puts i }\n'
+                       '$stdout.binmode; 999.times { |i| puts i }',
+    "numbers by to_s": 'class Integer; def to_s(*) = "<#{fdiv(2)}>"; end; 999.times { |i| puts i, [i] }',
+    "numbers refined": 'module R; refine(Integer) { def to_s = "r" }; end; using R; 999.times { |i| puts i, "#{i}" }',
+    "numbers by to_str": '$n = 0; class Integer; def to_str = ($n += 1; "s"); end; 999.times { |i| puts i }; warn $n',
+    "numbers by to_ary": '$n = 0; class Integer; def to_ary = ($n += 1; [:a, 1.5]); end; 999.times { |i| puts i }; warn $n',
+    "numbers missing": '$n = 0; class Integer; def respond_to_missing?(m, a) = ($n += 1; m == :to_ary); def method_missing(m) = [m]; end\n'
+                       '999.times { |i| puts i }; warn $n',
+    "numbers written": 'def $stdout.write(*all) = super("[", *all.map(&:to_s), "]"); 999.times { |i| puts i, [i] }',
+    "numbers of a class": 'class IO; alias old write; def write(*all) = old(all.length.to_s, *all); end; 999.times { |i| puts i, [i] }',
+    "numbers elsewhere": 'require "stringio"; s = StringIO.new; 999.times { |i| s.puts i, [i] }; $stdout = s; puts 5; $stdout = STDOUT; puts s.string\n'
+                         'File.open("/tmp/f", "w") { |f| 999.times { |i| f.puts i } }; puts File.read("/tmp/f"); $stderr.puts 7',
+    "numbers closed": 'begin; $stdout.freeze; puts 1; rescue => e; warn e.message; end; begin; STDOUT.close; puts 1; rescue IOError => e; warn e.message; end',
     "lengths": '[*0..70, *4085..4105, *8180..8200, *32760..32770].each { |n| puts "x" * n }; 300.times { $stdout.write("y", "z" * 5000, "\\n") }',
     "beside": '500.times { |i| puts "a #{i}"; $stdout.syswrite("b\\n"); $stdout.write_nonblock("c\\n"); $stderr.print "." }',
     "locked": '200.times { |i| $stdout.flock(File::LOCK_EX); puts "a #{i}"; $stdout.flock(File::LOCK_UN) }\n2000.times { puts "b" }',

@@ -325,6 +325,32 @@ def test_interrupts_at_any_moment_leave_node_alive(state, any_caller):
         session.close()
 
 
+def test_an_interrupt_that_comes_late_is_not_for_the_next_cell(session):
+    inside = [int(child) for child in children_of(session.supervisor())]
+    for child in inside: # init cannot send the interrupt before the cell has ended by itself
+        os.kill(child, signal.SIGSTOP)
+    late = session.cell("import time; time.sleep(0.5)", "--timeout", "200ms")
+    assert (late["outcome"], late["session"]) == ("timeout", "kept")
+    with started("session", "exec", session.id, "--json", "--code", "time.sleep(0.7); 42", caller=session.caller,
+                 env=session.env, stdout=subprocess.PIPE) as running:
+        wait_until(lambda: session.listed()[session.id]["state"] == "busy", 20)
+        for child in inside:
+            os.kill(child, signal.SIGCONT)
+        end = json.loads(running.communicate(timeout=30)[0])
+    assert (end["outcome"], end["exit_code"], end["display"]) == ("exited", 0, [{"text/plain": "42"}])
+
+
+def test_what_a_cell_left_running_does_not_cost_the_session(state, any_caller):
+    session = Session(state, "--grace", "4s", lang="javascript", caller=any_caller)
+    try:
+        session.cell("let n = 41; setTimeout(() => { for (;;) ; })")
+        late = session.cell("n", "--timeout", "100ms")
+        assert (late["outcome"], late["session"]) == ("timeout", "kept"), late["explanation"]
+        assert session.value("n + 1") == "42"
+    finally:
+        session.close()
+
+
 def test_without_a_saved_state_the_cells_are_executed_again(state, any_caller):
     session = Session(state, lang="bash", caller=any_caller)
     try:
