@@ -38,7 +38,7 @@ value rb_io_puts(int argc, const value *argv, value out);
 /* What Ruby gives to its modules. */
 static struct {
     value (*puts)(int argc, const value *argv, value out);
-    value (*write)(value out, value text);
+    value (*put)(value out, value text);
     value (*check_array)(value object);
     value (*to_text)(value object);
     value (*new_text)(const char *text, long len);
@@ -55,7 +55,7 @@ static bool find_all(void)
         void *place;
         const char *name;
     } all[] = {
-        { &ruby.write, "rb_io_write" },
+        { &ruby.put, "rb_io_write" },
         { &ruby.check_array, "rb_check_array_type" },
         { &ruby.to_text, "rb_obj_as_string" },
         { &ruby.new_text, "rb_usascii_str_new" },
@@ -125,7 +125,7 @@ static value puts_number(value number, value out)
     while (rest /= 10);
     if (n < 0)
         *--at = '-';
-    ruby.write(out, ruby.new_text(at, line + sizeof(line) - at));
+    ruby.put(out, ruby.new_text(at, line + sizeof(line) - at));
     return nil;
 }
 
