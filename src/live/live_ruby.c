@@ -93,13 +93,13 @@ void live_ruby_find(void)
  * word; an object with methods of its own has another one. */
 static bool is_plain(value out)
 {
-    static value write, to_s;
+    static value to_write, to_s;
 
-    if (!write) {
-        write = ruby.intern("write");
+    if (!to_write) {
+        to_write = ruby.intern("write");
         to_s = ruby.intern("to_s");
     }
-    return ((const value *)out)[1] == *ruby.io && ruby.is_basic(*ruby.io, write) &&
+    return ((const value *)out)[1] == *ruby.io && ruby.is_basic(*ruby.io, to_write) &&
            ruby.is_basic(*ruby.integer, to_s);
 }
 
