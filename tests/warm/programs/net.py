@@ -15,9 +15,12 @@ FOLDER = "/proc/self/net"
 def read(name):
     try:
         with open(f"{FOLDER}/{name}", "rb") as file:
-            return file.read().hex()
+            data = file.read()
     except OSError as error:
         return error.errno
+    if name == "protocols":  # its fourth column is the memory of all sockets of the machine
+        data = b"\n".join(b" ".join(line.split()[:3] + line.split()[4:]) for line in data.splitlines())
+    return data.hex()
 
 
 def cookie():
