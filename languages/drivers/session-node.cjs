@@ -9,6 +9,7 @@ const fs = require('node:fs');
 const inspector = require('node:inspector');
 const Module = require('node:module');
 const net = require('node:net');
+const os = require('node:os');
 const path = require('node:path');
 const { pathToFileURL } = require('node:url');
 const util = require('node:util');
@@ -24,6 +25,8 @@ const channel = Number(process.env.SANDBOX_RUN_KERNEL_FD);
 const session = new inspector.Session();
 const maps = new Map(); // cell -> source map of its TypeScript
 const { writeSync } = fs;
+const { writeBuffer } = parseInt(process.versions.node) <= 22 ? process.binding('fs') : {};
+const AGAIN = -os.constants.errno.EAGAIN;
 const { parse, stringify } = JSON;
 const { inspect } = util;
 const stderr = process.stderr.write.bind(process.stderr);
@@ -34,7 +37,8 @@ let running = 0; // the cell
 let columns = 0; // that the client gives; 0: values are as wide as they come
 let ending = null; // status and details of a cell whose end has to wait
 let looks = []; // timers that look for an interrupt
-let unsent = Buffer.alloc(0); // the rest of a frame that an interrupt broke off
+let unsent = Buffer.alloc(0); // a frame, and what an interrupt broke off before it
+let sent = 0; // bytes of it
 let giveBack; // the watch of signals
 const frames = []; // that came and were not served yet
 let serving = false; // a cell runs
@@ -125,19 +129,36 @@ export async function resolve(name, context, next) {
 const caller = new vm.Script('(() => { const begin = $begin; delete globalThis.$begin; begin(); })()');
 const given = new Set(); // directories with packages that came while the session lived
 
+/* Bytes, or a negative error number.  V8 breaks code off where a function or a turn of a loop begins: here nothing begins
+ * between the write and the count of its bytes.  fs.writeSync calls a function in between, so that a frame could begin
+ * twice; it is for Nodes that we have not tried. */
+function writePart(bytes, from) {
+    if (writeBuffer) {
+        const problem = {};
+        const n = writeBuffer(channel, bytes, from, bytes.length - from, null, undefined, problem);
+        return problem.errno || n;
+    }
+    try {
+        return writeSync(channel, bytes, from);
+    } catch (error) {
+        return error.errno;
+    }
+}
+
 function send(word, number, argument, value) {
     let text = Buffer.from(stringify(value));
     if (text.length > LARGEST)
         text = Buffer.from(stringify({ 'text/plain': `<${text.length} bytes, too many to show>` }));
-    unsent = Buffer.concat([unsent, Buffer.from(`${word} ${number} ${argument} ${text.length}\n`), text]);
-    while (unsent.length) {
-        try {
-            unsent = unsent.subarray(writeSync(channel, unsent));
-        } catch (error) {
-            if (error.code !== 'EAGAIN')
-                process.reallyExit(1);
+    unsent = Buffer.concat([unsent.subarray(sent), Buffer.from(`${word} ${number} ${argument} ${text.length}\n`), text]);
+    sent = 0;
+    while (sent < unsent.length) {
+        const n = writePart(unsent, sent);
+        if (n > 0)
+            sent += n;
+        else if (n !== AGAIN)
+            process.reallyExit(1);
+        else
             Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
-        }
     }
 }
 

@@ -301,6 +301,16 @@ def test_a_frame_that_was_broken_off_is_sent_whole(node):
     assert node.run("6 * 7").value == "42"
 
 
+def test_a_frame_that_is_broken_off_again_and_again_begins_once(node):
+    """Interrupts come while the frame is written, also between a write and the count of its bytes."""
+    for _ in range(40):
+        node.begin("for (;;) display('x'.repeat(1 << 19));")
+        assert select.select([node.ours], [], [], SOON)[0]
+        node.interrupt()
+        assert node.end().status == "interrupted"
+    assert node.run("6 * 7").value == "42"
+
+
 def test_node_can_be_asked(node):
     for code, status in {"function f() {": "incomplete", "await f(": "incomplete", "`a": "incomplete", "}": "invalid",
                          "await 1": "complete", "import a from 'b'": "complete", "x = )": "invalid"}.items():
