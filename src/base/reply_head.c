@@ -1,7 +1,6 @@
 #include "base/reply_head.h"
 
 #include <inttypes.h>
-#include <string.h>
 #include <strings.h>
 #include <time.h>
 
@@ -63,11 +62,6 @@ static const char *date_now(void)
     return text;
 }
 
-static void add_text(struct buf *to, const char *text)
-{
-    buf_add(to, text, strlen(text));
-}
-
 bool reply_head_closes(const char *fields, size_t len)
 {
     const char *end = fields + len;
@@ -82,7 +76,7 @@ bool reply_head_closes(const char *fields, size_t len)
 static void add_length(uint64_t length, unsigned int status, struct buf *to)
 {
     if (length == REPLY_HEAD_CHUNKS)
-        add_text(to, "Transfer-Encoding: chunked\r\n");
+        buf_add_text(to, "Transfer-Encoding: chunked\r\n");
     else if (status != 204)
         buf_printf(to, "Content-Length: %" PRIu64 "\r\n", length);
 }
@@ -97,14 +91,14 @@ bool reply_head_add(const struct reply_head *head, struct buf *to)
     while (fields_next(&at, end, &field)) {
         if (!strcasecmp(field.name, CONNECTION))
             continue;
-        add_text(to, field.name);
-        add_text(to, ": ");
-        add_text(to, field.value);
-        add_text(to, "\r\n");
+        buf_add_text(to, field.name);
+        buf_add_text(to, ": ");
+        buf_add_text(to, field.value);
+        buf_add_text(to, "\r\n");
     }
     if (head->closes || reply_head_closes(head->fields, head->fields_len))
-        add_text(to, "Connection: close\r\n");
+        buf_add_text(to, "Connection: close\r\n");
     add_length(head->length, head->status, to);
-    add_text(to, "\r\n");
+    buf_add_text(to, "\r\n");
     return at == end && !to->failed;
 }
