@@ -90,8 +90,13 @@ static bool take(struct front_client *c)
 {
     static char frame[FRONT_FRAME_MAX];
     struct front_head head;
-    ssize_t n = front_client_receive(c, frame, &head);
+    ssize_t n;
 
+    if (frames_flush(&c->channel) < 0)
+        return false;
+    if (c->watch.events & EPOLLOUT && !frames_is_waiting(&c->channel))
+        (void)loop_change(&c->front->loop, &c->watch, EPOLLIN);
+    n = front_client_receive(c, frame, &head);
     if (n <= 0)
         return n == 0;
     if (head.type == FRONT_REPLY) {

@@ -75,6 +75,13 @@ static bool send_request(struct front_client *c)
     return sent;
 }
 
+/* The last frame may wait for room in the channel: nothing else would send it. */
+static void await_reply(struct front_client *c)
+{
+    front_client_pause(c, EPOLLIN | (frames_is_waiting(&c->channel) ? EPOLLOUT : 0),
+                       front_reply_take);
+}
+
 /* The headers are there. */
 static enum MHD_Result begin(struct front_client *c, const char *path, const char *method)
 {
@@ -92,7 +99,7 @@ static enum MHD_Result begin(struct front_client *c, const char *path, const cha
         return MHD_NO;
     c->stage = STAGE_ASKED;
     c->answered = front_reply_take;
-    front_client_pause(c, EPOLLIN, front_reply_take);
+    await_reply(c);
     return MHD_YES;
 }
 
@@ -128,7 +135,7 @@ static enum MHD_Result end_body(struct front_client *c)
     if (!(c->gathers ? send_request(c) : send_frame(c, FRONT_END, NULL, 0)))
         return MHD_NO;
     c->stage = STAGE_WAITING;
-    front_client_pause(c, EPOLLIN, front_reply_take);
+    await_reply(c);
     return MHD_YES;
 }
 

@@ -2,6 +2,8 @@
 import concurrent.futures
 import contextlib
 import json
+import pathlib
+import signal
 import socket
 
 import pytest
@@ -186,3 +188,35 @@ def test_an_idle_connection_ends(tmp_path):
         with connected(http) as (peer, answers):
             peer.sendall(run(http, "sleep 2; echo 1"))  # a run is not idle
             assert stdout(answer(answers)) == "1\n" and answer(answers) is None
+
+
+def unread(peer):
+    """Bytes of a client's that the front has not read."""
+    ends = [f"{port:04X}" for port in (peer.getpeername()[1], peer.getsockname()[1])]
+    for line in pathlib.Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
+        _, local, remote, _, queues, *_ = line.split()
+        if [local.split(":")[1], remote.split(":")[1]] == ends:
+            return int(queues.split(":")[1], 16)
+    return 0
+
+
+def test_an_end_that_waits_for_the_gateway_is_sent_later(http):
+    """The gateway stands still; with some of these lengths the channel to it is full just behind the last piece of the
+    body, so the frame that says where the body ends has to wait."""
+    stopped = 0
+    for size in range(90_000, 240_000, 4_000):
+        with connected(http) as (peer, answers):
+            peer.sendall(request(http, "POST /mcp", "Content-Type: application/json", f"Content-Length: {size}",
+                                 "Expect: 100-continue", "Accept: application/json, text/event-stream"))
+            assert answers.readline().split()[1] == b"100" and answers.readline() == b"\r\n"
+            http.process.send_signal(signal.SIGSTOP)
+            try:
+                peer.sendall(b"[" * size)
+                before = None
+                while (left := unread(peer)) not in (0, before):
+                    before = left
+                stopped += left > 0
+            finally:
+                http.process.send_signal(signal.SIGCONT)
+            assert answer(answers)[0] == 400, size
+    assert stopped, "no body was too large for the channel"
