@@ -18,6 +18,7 @@
  * metrics that the client wants now and then. */
 #define TIMER_RETRY 5
 #define TIMER_METRICS 7
+#define TIMER_EVENTS 8
 
 struct diff_options;
 struct image;

@@ -11,7 +11,7 @@ struct event_stream {
     sbr_job *job;
     struct event_lines lines;
     struct forward to;
-    struct buf first;   /* the start: it goes out with the next line, which follows at once */
+    struct buf waiting; /* lines that go out together: with output, or when the job next waits */
     bool holds;         /* the program's output, until the reader has taken more */
     bool is_gone;       /* the reader left: the job is cancelled */
     sbr_event_fn *also; /* gets the events, too; NULL: none */
