@@ -186,7 +186,9 @@ enum init_limit supervise_look(struct supervise *supervise)
     if (!supervise->supervises)
         return supervise->disk_full ? INIT_LIMIT_DISK : 0;
     look_at_processes(supervise, &totals);
-    totals.processes += supervise->one_just_ended;
+    /* At the limit another process has taken its place. */
+    totals.processes +=
+        supervise->one_just_ended && totals.processes < supervise->plan->max_processes;
     supervise->next_us = next_look(now, LOOK_EVERY_US);
     supervise->cpu_used_us = totals.cpu_us;
     report_sample(supervise, &totals);
