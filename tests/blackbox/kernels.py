@@ -1,6 +1,7 @@
 """A kernel of a session outside of a sandbox: its driver, its real interpreter and the frames between us."""
 import json
 import os
+import pathlib
 import select
 import signal
 import socket
@@ -8,7 +9,7 @@ import subprocess
 import time
 
 import support
-from waiting import SOON
+from waiting import SOON, wait_until
 
 DRIVERS = support.REPO / "languages" / "drivers"
 
@@ -111,6 +112,15 @@ class Kernel:
 
     def interrupt(self, group=False):
         (os.killpg if group else os.kill)(self.process.pid, signal.SIGINT)
+
+    def _is_asleep(self):
+        threads = [path.read_text(encoding="utf-8") for path in pathlib.Path(f"/proc/{self.process.pid}/task").glob("*/status")]
+        return all("State:\tS" in text and "ShdPnd:\t" + "0" * 16 in text for text in threads)
+
+    def interrupt_idle(self):
+        """Until it has taken the signal: Node has a thread for that, which may come later than the next cell."""
+        self.interrupt()
+        assert wait_until(self._is_asleep)
 
     def stop(self, group=False):
         """Interrupts until the cell has ended: a process that was just forked may miss the first signal."""

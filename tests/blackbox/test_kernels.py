@@ -260,8 +260,7 @@ def test_node_names_the_lines_of_the_cell_in_an_error(node):
 
 @pytest.mark.parametrize("code", ["", "await null;"])
 def test_node_is_interrupted_and_keeps_its_state(node, code):
-    node.interrupt()
-    node.run("0")  # now the signal has come, perhaps during this cell
+    node.interrupt_idle()
     after = "await new Promise(() => {})" if code else "while (true);"
     node.begin(f"globalThis.x = 2; {code} console.log('begun'); {after}")
     node.wait_for("begun")
