@@ -63,7 +63,7 @@ static void job_waits(void *context, uint32_t events)
     write_waiting(context);
 }
 
-/* For lines before the program's own: each write wakes the reader, which would take a processor
+/* For lines before the program's own: each write wakes the reader, which would take a CPU
  * from the sandbox that is being made. */
 static void write_when_job_waits(struct event_stream *stream)
 {
