@@ -24,7 +24,7 @@ const esbuild = process.argv[2];
 const channel = Number(process.env.SANDBOX_RUN_KERNEL_FD);
 const session = new inspector.Session();
 const maps = new Map(); // cell -> source map of its TypeScript
-const { writeSync } = fs;
+const { closeSync, openSync, readdirSync, readSync, writeSync } = fs;
 const { writeBuffer } = parseInt(process.versions.node) <= 22 ? process.binding('fs') : {};
 const AGAIN = -os.constants.errno.EAGAIN;
 const { parse, stringify } = JSON;
@@ -40,13 +40,19 @@ let looks = []; // timers that look for an interrupt
 let unsent = Buffer.alloc(0); // a frame, and what an interrupt broke off before it
 let sent = 0; // bytes of it
 let giveBack; // the watch of signals
+let taker = -1; // what the kernel says of the thread with which Node takes signals; -1: nothing
+let watching = -1; // the same of `watcher`
+const ASLEEP = ') S ', ASLEEP_TRIES = 100; // milliseconds
+const saying = Buffer.alloc(64);
+const nothing = new Int32Array(new SharedArrayBuffer(4));
 const frames = []; // that came and were not served yet
 let serving = false; // a cell runs
 let known; // names that are not the user's
 let watcher; // the thread that interrupts what runs after the first `await`; undefined: not needed yet
-const shared = new Int32Array(new SharedArrayBuffer(20));
-// The watch of signals; interrupts heard; the cell; the cell that computes under Node's watch; the cell to be ended.
-const WATCH = 0, HEARD = 1, CELL = 2, UNDER_WATCH = 3, ASKED = 4;
+const shared = new Int32Array(new SharedArrayBuffer(24));
+// The watch of signals; interrupts heard; the cell; the cell that computes under Node's watch; the cell to be ended; the
+// number of the thread.
+const WATCH = 0, HEARD = 1, CELL = 2, UNDER_WATCH = 3, ASKED = 4, THREAD = 5;
 const WATCHES = 0, LET_GO_NOW = 1, LET_GO = 2; // the watch
 const BREAKING = -1, BROKEN = -2; // instead of the cell, while the thread asks to break code off, and when it has
 const LATER = /\b(await|async|import|require|then|catch|finally|on|once|next|nextTick|queueMicrotask|set(Timeout|Interval|Immediate))\b/;
@@ -57,6 +63,7 @@ const { workerData: shared, parentPort } = require('node:worker_threads');
 const { Session } = require('node:inspector');
 const vm = require('node:vm');
 globalThis.shared = shared;
+Atomics.store(shared, ${THREAD}, Number(require('node:fs').readlinkSync('/proc/thread-self').split('/').pop()));
 const asleep = new vm.Script('Atomics.wait(shared, ${WATCH}, ${WATCHES})');
 const patience = new vm.Script('Atomics.wait(shared, ${HEARD}, heard, ${PATIENCE_MS})');
 let signalled = false;
@@ -442,12 +449,50 @@ function complain(error, details) {
     return { type: String(error.name), message: String(error.message), frames };
 }
 
+function threads() {
+    try {
+        return readdirSync('/proc/self/task');
+    } catch {
+        return [];
+    }
+}
+
+function openThread(before, thread) {
+    try {
+        if (before >= 0)
+            closeSync(before);
+        return openSync(`/proc/self/task/${thread}/stat`);
+    } catch {
+        return -1;
+    }
+}
+
+function isAsleep(thread) {
+    try {
+        return thread < 0 || saying.toString('latin1', 0, readSync(thread, saying, 0, saying.length, 0)).includes(ASLEEP);
+    } catch {
+        return true; // a cell closed it
+    }
+}
+
+/* A signal that came before this cell goes through Node's thread, and from there to ours.  On a busy machine they take
+ * it up later than this one takes up the next cell, which would then be interrupted. */
+function awaitSignals() {
+    if (watcher && watching < 0 && Atomics.load(shared, THREAD))
+        watching = openThread(-1, Atomics.load(shared, THREAD));
+    for (const thread of [taker, watching])
+        for (let i = 0; i < ASLEEP_TRIES && !isAsleep(thread); i++)
+            Atomics.wait(nothing, 0, 0, 1);
+}
+
 /* `breakOnSigint` takes Node's own watch of SIGINT, and gives it back after the cell.  A signal that comes in between
  * has its default action, which ends the kernel.  So the watch is taken once and kept; what it sees while no code
  * computes is asked for. */
 function takeSignals() {
     const { startSigintWatchdog: start, stopSigintWatchdog: stop } = process.binding('contextify');
+    const before = threads();
     start();
+    taker = openThread(taker, threads().find((thread) => !before.includes(thread)));
     interrupted = () => {
         start();
         return stop();
@@ -699,6 +744,8 @@ const questions = {
 function serveNext() {
     while (!serving && frames.length) {
         const frame = frames[0];
+        if (frame.word === 'execute')
+            awaitSignals();
         if (frame.word === 'execute' && !changeCell(0, frame.number)) {
             [LOOK_MS, LOOK_MS + 3].forEach((time) => setTimeout(serveNext, time));
             return;

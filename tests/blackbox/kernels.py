@@ -1,4 +1,5 @@
 """A kernel of a session outside of a sandbox: its driver, its real interpreter and the frames between us."""
+import contextlib
 import json
 import os
 import pathlib
@@ -6,6 +7,7 @@ import select
 import signal
 import socket
 import subprocess
+import sys
 import time
 
 import support
@@ -121,6 +123,21 @@ class Kernel:
         """Until it has taken the signal: Node has a thread for that, which may come later than the next cell."""
         self.interrupt()
         assert wait_until(self._is_asleep)
+
+    @contextlib.contextmanager
+    def slow_threads(self):
+        """All but the first get hardly any CPU time: as on a machine on which much else runs."""
+        one = min(os.sched_getaffinity(0))
+        with subprocess.Popen([sys.executable, "-c", "while True: pass"],
+                              preexec_fn=lambda: os.sched_setaffinity(0, {one})) as busy:
+            try:
+                for thread in map(int, os.listdir(f"/proc/{self.process.pid}/task")):
+                    if thread != self.process.pid:
+                        os.sched_setaffinity(thread, {one})
+                        os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))
+                yield
+            finally:
+                busy.kill()
 
     def stop(self, group=False):
         """Interrupts until the cell has ended: a process that was just forked may miss the first signal."""

@@ -268,6 +268,16 @@ def test_node_is_interrupted_and_keeps_its_state(node, code):
     assert node.run("x").value == "2"
 
 
+@pytest.mark.parametrize("word", ["", "await 0;"])
+def test_an_interrupt_before_a_cell_is_not_for_it_however_late_node_takes_it(node, word):
+    node.run(f"{word} 0")
+    with node.slow_threads():
+        for _ in range(20):
+            node.interrupt()
+            done = node.run(f"{word} for (const end = Date.now() + 30; Date.now() < end;) ; 7")
+            assert (done.status, done.value) == ("ok", "7"), done
+
+
 def test_no_cell_is_the_first_to_need_what_node_loads_for_output(node):
     # An interrupt while Node loads a part of its own leaves the part half loaded for the rest of the session.
     node.run("globalThis.before = process.moduleLoadList.length")
