@@ -45,7 +45,7 @@ MORE_WORKERS = 8
 FEW_WORKERS = 3  # for chosen tests: each worker collects all of them first
 FROM_THE_END = 2
 AGAIN = 5  # so many failures may come from a busy machine; more of them do not
-LONGEST_NAME = 500
+LONGEST_PART = 80  # of a test's name
 SMALL = ("unit", "golden", "fuzz")  # pytest takes longer to start than their tests
 # What the suite `warm` runs once more, with an engine behind every caller, beside its own tests.
 WARM = {
@@ -104,17 +104,15 @@ def pytest_runtest_setup(item):
         support.machine_gives.skip_if(support.lacks(support.available_callers()[0]))
 
 
-def _refuse_long_names(items):
-    """One that failed beside others is run again by its name, which must fit a command line and a report."""
-    for item in items:
-        if len(item.nodeid) > LONGEST_NAME:
-            _report(name=item.nodeid[:LONGEST_NAME], status=FAILED, detail="the name of the test is too long: give it `ids`")
+def pytest_make_parametrize_id(config, val, argname):
+    """A test that failed beside others is run again by its name, which must fit a command line and a report."""
+    del config, argname
+    return repr(val[:LONGEST_PART]) if isinstance(val, (str, bytes)) and len(val) > LONGEST_PART else None
 
 
 def pytest_collection_modifyitems(items):
     """On an emulated host.  What has no premise there is not run: the host's file names it, with the
     reason.  Where time is short there is only one caller."""
-    _refuse_long_names(items)
     caller = os.environ.get("SBR_CALLER")
     if caller:
         items[:] = [item for item in items

@@ -294,7 +294,7 @@ def test_paths_that_lead_elsewhere(http, path):
     b"[" * 100000, b'{"a":' * 100000, b'{"limits":{"memory":' + b"9" * 100000 + b"}}", b'{"limits":{"memory":1e999999}}',
     b'{"args":["true"],"args":["false"]}', b'{"args":["\\ud800"]}', b'{"args":["\\udc00\\ud800"]}', b'{"args":["\xed\xa0\x80"]}',
     b'{"args":["\xc0\xaf"]}', b'\xef\xbb\xbf{"args":["true"]}', b'{"args":["true"]}{}', b'{"args":["true"],}', b'{"args":[NaN]}',
-    b'"' + b"\\" * 99999, b"\0", b""], ids=lambda body: repr(body[:40]))
+    b'"' + b"\\" * 99999, b"\0", b""])
 def test_json_that_is_none(http, body):
     for path in ("/v1/executions", "/v1/batch", "/v1/builds", "/mcp"):
         reply = http.ask("POST", path, body, token=http.mine, Content_Type="application/json",
