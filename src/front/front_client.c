@@ -7,6 +7,7 @@
 #include "front/front_internal.h"
 
 #define HEADER_US (10 * 1000000ULL) /* of the first request of a connection, until it is read */
+#define LAST_US (60 * 1000000ULL)   /* to read what a WebSocket's end has left in the channel */
 #define UNSENT_MAX (4 * FRONT_MESSAGE_MAX)
 #define REST_MAX ((size_t)FRONT_FRAME_MAX)
 
@@ -25,13 +26,27 @@ static void client_gone(void *context, uint32_t events)
         (void)shutdown(c->channel.fd, SHUT_WR);
 }
 
+/* The gateway has closed its end.  What is in the channel goes to the client as it reads; the end
+ * itself would be reported in every turn until then. */
+static void take_last(struct front_client *c)
+{
+    uint64_t overdue_us = clock_now_us() + LAST_US;
+
+    loop_remove(&c->front->loop, &c->watch);
+    c->overdue_us = c->overdue_us < overdue_us ? c->overdue_us : overdue_us;
+}
+
 static void channel_event(void *context, uint32_t events)
 {
     struct front_client *c = context;
 
     if (c->plain) {
         c->plain_event(c, events);
-    } else if (c->stage == STAGE_SOCKET || c->paused) {
+    } else if (c->stage == STAGE_SOCKET) {
+        if (events & (EPOLLHUP | EPOLLERR))
+            take_last(c);
+        c->woken(c);
+    } else if (c->paused) {
         c->woken(c);
     } else if (events & (EPOLLHUP | EPOLLERR)) {
         loop_remove(&c->front->loop, &c->watch);

@@ -54,8 +54,7 @@ bool front_early_send(struct front_client *c, const struct front_head *head, con
     buf_done(&text);
     if (!sent)
         return false;
-    loop_remove(&c->front->loop, &c->watch);
-    frames_done(&c->channel); /* the gateway knows that no other request comes */
+    loop_remove(&c->front->loop, &c->watch); /* open, so that the gateway counts the connection */
     c->unread = c->stage == STAGE_ASKED;
     c->stage = STAGE_DRAIN;
     c->overdue_us = clock_now_us() + DRAIN_US;

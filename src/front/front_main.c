@@ -26,6 +26,9 @@
 
 #define TICK_US 1000000
 #define DRAIN_US 1000000 /* for replies that clients have not read when the gateway ends */
+/* The gateway bounds connections; these were given up, and libmicrohttpd closes them in its next
+ * turn. */
+#define NOT_YET_CLOSED 64
 
 struct front_config {
     uint32_t connections, uid;
@@ -152,11 +155,14 @@ static void gateway_says(void *context, uint32_t events)
 
         if (r < 0 && errno == EAGAIN)
             return;
-        if (r <= 0 || n != 2) {
+        if (r <= 0) {
             end(front);
             return;
         }
-        take_connection(front, fds[0], fds[1]);
+        if (n == 2)
+            take_connection(front, fds[0], fds[1]);
+        else if (n == 1) /* no descriptor was left for the second: this connection is lost */
+            close(fds[0]);
     }
 }
 
@@ -178,15 +184,16 @@ static int start_library(struct front *front, const struct front_config *config,
                          MHD_ALLOW_UPGRADE | MHD_USE_ERROR_LOG | (config->key ? MHD_USE_TLS : 0);
 
     front->tls = config->key;
-    front->daemon = MHD_start_daemon(flags, 0, NULL, NULL, front_request_handle, front,
-                                     MHD_OPTION_EXTERNAL_LOGGER, ignore_message, NULL,
-                                     MHD_OPTION_NOTIFY_COMPLETED, front_request_completed, front,
-                                     MHD_OPTION_NOTIFY_CONNECTION, connection_event, front,
-                                     MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL,
-                                     MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                                     (size_t)FRONT_CONNECTION_MEMORY, MHD_OPTION_CONNECTION_LIMIT,
-                                     config->connections, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-                                     MHD_OPTION_ARRAY, config->key ? tls : plain, MHD_OPTION_END);
+    front->daemon =
+        MHD_start_daemon(flags, 0, NULL, NULL, front_request_handle, front,
+                         MHD_OPTION_EXTERNAL_LOGGER, ignore_message, NULL,
+                         MHD_OPTION_NOTIFY_COMPLETED, front_request_completed, front,
+                         MHD_OPTION_NOTIFY_CONNECTION, connection_event, front,
+                         MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL,
+                         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)FRONT_CONNECTION_MEMORY,
+                         MHD_OPTION_CONNECTION_LIMIT, config->connections + NOT_YET_CLOSED,
+                         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY,
+                         config->key ? tls : plain, MHD_OPTION_END);
     if (!front->daemon)
         return err_set(err, SBR_E_SYSTEM, "front",
                        config->key ? "cannot serve; certificate and key may not be PEM files that "

@@ -95,6 +95,7 @@ static enum step turn(struct front_client *c)
         sent = forward(c, &head, &frame, NULL, 0);
         buf_done(&frame);
         c->stage = STAGE_ASKED;
+        c->overdue_us = NEVER; /* it waits for replies now, and not for the client */
         return sent ? STEP_WAIT : STEP_CLOSE;
     }
     loop_remove(&c->front->loop, &c->gone);
@@ -255,6 +256,8 @@ static bool take_frame(struct front_client *c, const struct front_head *head, co
         return c->to_come && add_part(c, data, len);
     case FRONT_DONE:
         return end_reply(c);
+    case FRONT_REST:
+        return !c->to_come && !c->closes && buf_add(&c->rest, data, len) == 0;
     case FRONT_ADMIT:
         return c->stage == STAGE_ASKED && !c->to_come;
     default:

@@ -139,13 +139,17 @@ static void reap(struct server_socket *s)
     s->link.fd = -1;
 }
 
-/* Only its end is of interest: a front says nothing after its first message.  Its channels end
- * with it, so that its clients and their runs do. */
-static void front_ended(void *context, uint32_t events)
+/* Besides room, only its end is of interest: a front says nothing after its first message.  Its
+ * channels end with it, so that its clients and their runs do. */
+static void link_event(void *context, uint32_t events)
 {
     struct server_socket *s = context;
 
-    (void)events;
+    if (events == EPOLLOUT) { /* it takes connections again: fronts_run lets them come */
+        s->full = false;
+        (void)loop_change(&s->server->loop, &s->link, EPOLLIN);
+        return;
+    }
     loop_remove(&s->server->loop, &s->link);
     loop_remove(&s->server->loop, &s->listener);
     reap(s);
@@ -180,6 +184,17 @@ static bool is_welcome(const struct server_socket *s, int fd)
     return s->which == SERVER_AT_TCP || peer_is_neighbour(fd, &s->server->home, NULL);
 }
 
+/* False while a front that is busy has not taken those before. */
+static bool link_has_room(struct server_socket *s)
+{
+    struct pollfd room = { .fd = s->link.fd, .events = POLLOUT };
+
+    s->full = poll(&room, 1, 0) == 0;
+    if (s->full)
+        (void)loop_change(&s->server->loop, &s->link, EPOLLIN | EPOLLOUT);
+    return !s->full;
+}
+
 static void client_came(void *context, uint32_t events)
 {
     struct server_socket *s = context;
@@ -188,7 +203,8 @@ static void client_came(void *context, uint32_t events)
     for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
         scoped_fd int fd = -1;
 
-        if (s->visitors >= s->server->options.connections) { /* others wait in the kernel */
+        /* others wait in the kernel */
+        if (s->visitors >= s->server->options.connections || !link_has_room(s)) {
             (void)loop_change(&s->server->loop, &s->listener, 0);
             return;
         }
@@ -207,7 +223,8 @@ static int serve(struct server_socket *s, sbr_error *err)
 {
     struct loop *loop = &s->server->loop;
 
-    s->link = loop_watch_of(s->link.fd, front_ended, s);
+    s->link = loop_watch_of(s->link.fd, link_event, s);
+    s->full = false;
     s->listener = loop_watch_of(s->listener.fd, client_came, s);
     if (loop_add(loop, &s->link, EPOLLIN) < 0 || loop_add(loop, &s->listener, EPOLLIN) < 0)
         return err_set_errno(err, "http", "cannot watch the socket");
@@ -248,7 +265,7 @@ void fronts_run(struct server *server)
     for (size_t i = 0; i < SERVER_SOCKETS; i++) {
         struct server_socket *s = &server->sockets[i];
 
-        if (s->listener.on && !s->listener.events && !s->starved &&
+        if (s->listener.on && !s->listener.events && !s->starved && !s->full &&
             s->visitors < server->options.connections)
             (void)loop_change(&server->loop, &s->listener, EPOLLIN);
     }

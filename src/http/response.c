@@ -104,9 +104,18 @@ bool response_has_header(const struct response *r, const char *name)
     return false;
 }
 
-/* What is sent in part, because memory is short, is cut off: the client sees that the reply is not
- * whole. */
-bool response_send(const struct response *r, unsigned int status, int fd)
+/* What is left of the parts behind the first `n` bytes. */
+static void add_rest(const struct iovec parts[2], size_t n, struct buf *rest)
+{
+    for (size_t i = 0; i < 2; i++) {
+        size_t skipped = n < parts[i].iov_len ? n : parts[i].iov_len;
+
+        buf_add(rest, (const char *)parts[i].iov_base + skipped, parts[i].iov_len - skipped);
+        n -= skipped;
+    }
+}
+
+bool response_send(const struct response *r, unsigned int status, int fd, struct buf *rest)
 {
     const char *fields = r->fields.data + sizeof(struct front_head);
     const struct reply_head head = { .status = status,
@@ -121,13 +130,13 @@ bool response_send(const struct response *r, unsigned int status, int fd)
     if (!fits)
         return false;
     buf_init(&text, FIELDS_MAX);
-    if (reply_head_add(&head, &text)) {
+    if (reply_head_add(&head, &text) && text.len + r->len <= rest->max) {
         struct iovec parts[] = { { text.data, text.len }, { r->bytes, (size_t)r->len } };
         const struct msghdr message = { .msg_iov = parts, .msg_iovlen = ARRAY_LEN(parts) };
 
         n = sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n >= 0 && (size_t)n < text.len + r->len)
-            (void)shutdown(fd, SHUT_RDWR);
+            add_rest(parts, (size_t)n, rest);
     }
     buf_done(&text);
     return n >= 0;

@@ -41,8 +41,10 @@ void response_free(struct response *r);
 void response_add_header(struct response *r, const char *name, const char *value);
 bool response_has_header(const struct response *r, const char *name);
 /* Writes the whole reply to the client's connection at once; false: nothing was written, because it
- * is too large, has no end that is known, ends the connection, or does not fit now. */
-bool response_send(const struct response *r, unsigned int status, int fd);
+ * is too large, has no end that is known, ends the connection, or does not fit now.  Of one that
+ * fits in part, the bytes that are to follow are added to `rest`, which is empty and has room for
+ * a frame. */
+bool response_send(const struct response *r, unsigned int status, int fd, struct buf *rest);
 /* The next bytes of the body, as response_read. */
 ssize_t response_take(struct response *r, char *to, size_t max);
 

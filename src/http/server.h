@@ -42,6 +42,7 @@ struct server_socket {
     pid_t pid;                  /* 0: it does not run */
     unsigned int visitors;
     bool starved; /* no descriptor is left: nothing is accepted until the next tick */
+    bool full;    /* the link takes nothing now: nothing is accepted until it does  */
 };
 
 struct server {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/reply_head.h"
 #include "base/scope.h"
 #include "config/audit.h"
 #include "http/guard.h"
@@ -75,22 +76,36 @@ void visitor_listen(struct visitor *v, bool reads)
 
     if (v->direct)
         events = (events & EPOLLOUT ? EPOLLOUT : events) | EPOLLRDHUP;
-    if (v->ending)
+    if (v->ending || v->last)
         events &= ~(uint32_t)(EPOLLIN | EPOLLRDHUP);
     if (v->channel.fd >= 0 && v->watch.events != events)
         (void)loop_change(&v->server->loop, &v->watch, events);
 }
 
-/* To the connection itself, past the front, which has nothing of its own to send before it. */
-static bool send_direct(const struct visitor *v, struct exchange *x)
+/* To the connection itself, past the front, which has nothing of its own to send before it.  What
+ * the connection does not take goes through the front.  1: sent, or on its way; 0: nothing was
+ * sent; -1: the reply is broken. */
+static int send_direct(struct visitor *v, struct exchange *x)
 {
+    const struct front_head head = { .type = FRONT_REST };
     struct response *r = x->response;
+    struct buf rest;
+    int sent = 1;
 
-    if (!v->direct || v->through_front || v->client < 0 || !response_send(r, x->status, v->client))
-        return false;
+    if (!v->direct || v->through_front || v->client < 0)
+        return 0;
+    buf_init(&rest, FRONT_FRAME_MAX - sizeof(head));
+    if (!response_send(r, x->status, v->client, &rest))
+        return 0;
     x->begun = true;
     r->sent = r->len;
-    return true;
+    if (rest.len || rest.failed) {
+        v->through_front = true;
+        if (rest.failed || frames_send(&v->channel, &head, sizeof(head), rest.data, rest.len) < 0)
+            sent = -1;
+    }
+    buf_done(&rest);
+    return sent;
 }
 
 /* The head of the reply, with the body when both fit into a frame. */
@@ -110,9 +125,12 @@ static int send_head(struct visitor *v, struct exchange *x)
 
     if (r->fields.failed)
         return -1;
-    if (send_direct(v, x))
-        return 0;
+    sent = send_direct(v, x);
+    if (sent != 0)
+        return sent < 0 ? -1 : 0;
     v->through_front = true;
+    if (v->direct && reply_head_closes(r->fields.data + sizeof(head), head.fields_len))
+        v->last = true; /* what comes behind this request is not carried out */
     x->begun = true;
     memcpy(r->fields.data, &head, sizeof(head));
     if (whole)
@@ -171,6 +189,12 @@ static bool send_reply(struct visitor *v, struct exchange *x)
     return true;
 }
 
+/* The last reply is sent. */
+static bool is_out(const struct visitor *v)
+{
+    return v->ending && !v->x && !frames_is_waiting(&v->channel);
+}
+
 void visitor_run(struct server *server)
 {
     while (!link_is_alone(&server->ready)) {
@@ -178,7 +202,7 @@ void visitor_run(struct server *server)
         struct visitor *v = x->visitor;
 
         link_remove(&x->ready);
-        if (!send_reply(v, x) || (v->ending && !v->x))
+        if (!send_reply(v, x) || is_out(v))
             visitor_close(v);
     }
     list_each(at, &server->closed) {
@@ -207,9 +231,19 @@ static void take_body(struct exchange *x, const char *data, size_t len)
     exchange_add_header(x, HTTP_HEADER_CONNECTION, "close");
 }
 
+/* The frame may have to wait for room. */
+static bool admit(struct visitor *v)
+{
+    const struct front_head head = { .type = FRONT_ADMIT };
+
+    if (frames_send(&v->channel, &head, sizeof(head), NULL, 0) < 0)
+        return false;
+    visitor_listen(v, true);
+    return true;
+}
+
 static bool begin(struct visitor *v, const struct front_head *head, const char *data, size_t len)
 {
-    const struct front_head admit = { .type = FRONT_ADMIT };
     struct exchange *x;
 
     /* Nor one before it has read the last reply: what waits for it would grow. */
@@ -226,7 +260,7 @@ static bool begin(struct visitor *v, const struct front_head *head, const char *
         handle(x);
         return true;
     }
-    return frames_send(&v->channel, &admit, sizeof(admit), NULL, 0) == 0;
+    return admit(v);
 }
 
 /* What is too much is refused at once: the front may have sent more of it already. */
@@ -242,15 +276,12 @@ static void take_piece(struct visitor *v, const char *data, size_t len)
 /* All replies are sent: libmicrohttpd reads the connection from here on, and waits for each. */
 static bool take_turn(struct visitor *v)
 {
-    const struct front_head admit = { .type = FRONT_ADMIT };
-
     if (!v->direct || v->x)
         return false;
     v->direct = false;
     scope_close_fd(&v->client);
     v->client = -1;
-    visitor_listen(v, true);
-    return frames_send(&v->channel, &admit, sizeof(admit), NULL, 0) == 0;
+    return admit(v);
 }
 
 /* False: a front that is in order sends no such frame now. */
@@ -276,10 +307,18 @@ static bool take_frame(struct visitor *v, const struct front_head *head, const c
     return true;
 }
 
-/* The client sends no more.  It gets a reply that is there and ends by itself. */
+/* True for a reply that is there and ends by itself. */
+static bool has_reply(const struct visitor *v)
+{
+    if (!v->x)
+        return frames_is_waiting(&v->channel);
+    return v->x->received && v->x->response && !v->x->response->read;
+}
+
+/* The client sends no more. */
 static void take_end(struct visitor *v)
 {
-    if (!v->x || !v->x->received || !v->x->response || v->x->response->read) {
+    if (!has_reply(v)) {
         visitor_close(v);
         return;
     }
@@ -314,11 +353,17 @@ static void read_frames(struct visitor *v)
     }
 }
 
+/* The next request is not read before the reply to this one is in the channel. */
+static bool is_busy(const struct visitor *v)
+{
+    return v->direct && ((v->x && v->x->received) || frames_is_waiting(&v->channel));
+}
+
 static void channel_event(void *context, uint32_t events)
 {
     struct visitor *v = context;
 
-    if (events & EPOLLOUT && frames_flush(&v->channel) < 0) {
+    if (events & EPOLLOUT && (frames_flush(&v->channel) < 0 || is_out(v))) {
         visitor_close(v);
         return;
     }
@@ -328,7 +373,7 @@ static void channel_event(void *context, uint32_t events)
         exchange_resume(v->x);
     else if (events & EPOLLOUT)
         visitor_listen(v, true);
-    if (v->direct && v->x && v->x->received && events & EPOLLRDHUP)
+    if (events & EPOLLRDHUP && is_busy(v))
         take_end(v); /* whatever requests are behind this one */
     else if (v->direct && v->x && v->x->received && events & EPOLLIN)
         visitor_listen(v, false); /* the next request waits for its turn in the channel */

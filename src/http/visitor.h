@@ -34,6 +34,7 @@ struct visitor {
     bool through_front; /* a reply went through the front: those behind it do, too */
     uint64_t idle_us;   /* since when no request is on its way, if `direct` */
     bool ending;        /* nothing more is read; the reply is the last */
+    bool last;          /* the same, and the front ends the connection */
     bool refused;       /* the body was too large: what else comes of it is dropped */
     struct exchange *x; /* the request that is on its way; NULL: none */
     bool unwelcome;     /* its token holds no more, and it was told so */

@@ -14,7 +14,8 @@
  *   request with a body:   REQUEST --> ADMIT; BODY..., END                         --> REPLY
  *                          REQUEST                                                 --> REPLY
  *   reply:                 REPLY (whole) | REPLY, DATA... up to its length or DONE
- *   request (direct):      REQUEST (whole)...  --> a small reply to the client itself, or as above
+ *   request (direct):      REQUEST (whole)...  --> a small reply to the client itself, and REST if
+ *                          it did not fit; or as above
  *                          TURN, when the front is done with such requests         --> ADMIT
  *   after an upgrade:      MESSAGE (more)..., MESSAGE in both directions; CLOSE to the front */
 #ifndef WIRE_FRONT_H
@@ -45,6 +46,7 @@ enum front_frame_type {
     FRONT_MESSAGE, /* of a WebSocket */
     FRONT_CLOSE,   /* of a WebSocket: `status` is the code, the rest the reason */
     FRONT_TURN,    /* no request that follows is direct; ADMIT comes behind all replies */
+    FRONT_REST,    /* of a direct reply: what the connection did not take, for the front to write */
 };
 
 enum front_flag {
