@@ -81,6 +81,15 @@ def test_events_are_lines_of_json(caller, is_event):
     assert events[-1]["result"]["stdout"].encode() == plain.stdout
 
 
+def test_a_result_waits_for_its_reader_however_long_it_is(any_caller):
+    """The last line has all of the output, and goes into a pipe that holds a small part of it."""
+    size = 70_000_000
+    done = sandbox_run("exec", "--stream", "--max-output", "100M", "--", "sh", "-c",
+                       f"head -c {size} /dev/zero | tr '\\0' x", caller=any_caller)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert len(json.loads(done.stdout[done.stdout.rindex(b"\n", 0, -1):])["result"]["stdout"]) == size
+
+
 def test_the_library_gives_the_same_bytes(root, session_folder):
     machine_gives.skip_if(support.lacks(support.available_callers()[0]))
     tool = session_folder / "stream-copy"
