@@ -221,6 +221,16 @@ def short(host, port, count):
         return said
 
 
+def urgent(host, port, before, behind):
+    """A byte that is out of band, between others."""
+    with socket.create_connection((host, port), PATIENCE) as connection:
+        connection.sendall(before.encode())
+        connection.send(b"!", socket.MSG_OOB)
+        connection.sendall(behind.encode())
+        connection.shutdown(socket.SHUT_WR)
+        return read_all(connection).decode()
+
+
 def parallel(host, port, count, text="hello\n"):
     """Connections that are all open at once."""
     open_ones = []

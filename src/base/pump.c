@@ -81,21 +81,35 @@ static bool find_room(struct pump *pump)
     return pump->copy != NULL;
 }
 
+/* recv() leaves the urgent byte out, and goes on behind it. */
+static ssize_t copy_in(struct pump *pump, size_t max)
+{
+    pump->start = 0;
+    pump->flags = MSG_NOSIGNAL;
+    if (pump->urgent && recv(pump->from, pump->copy, 1, MSG_OOB) == 1) {
+        pump->flags |= MSG_OOB;
+        return 1;
+    }
+    return recv(pump->from, pump->copy, max < COPY_BYTES ? max : COPY_BYTES, 0);
+}
+
+/* splice() goes no further than to an urgent byte.  There it reports that nothing has come, or even
+ * the end of the stream, although more follows. */
 static ssize_t take_in(struct pump *pump, size_t max)
 {
     ssize_t n;
 
-    if (pump->pipe[0] >= 0) {
-        n = splice(pump->from, NULL, pump->pipe[1], NULL, max, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-        if (n >= 0 || (errno != EINVAL && errno != ENOSYS))
-            return n;
+    if (pump->pipe[0] < 0)
+        return copy_in(pump, max);
+    n = splice(pump->from, NULL, pump->pipe[1], NULL, max, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    pump->urgent |= n == 0; /* the byte may have come after the events that led here */
+    if (n < 0 && (errno == EINVAL || errno == ENOSYS))
         no_splice = true;
-        pipe_close(pump->pipe);
-        if (!find_room(pump))
-            return -1;
-    }
-    pump->start = 0;
-    return recv(pump->from, pump->copy, max < COPY_BYTES ? max : COPY_BYTES, 0);
+    else if (n > 0 || !pump->urgent || (n < 0 && errno != EAGAIN))
+        return n;
+    pipe_close(pump->pipe);
+    pump->copy = malloc(COPY_BYTES);
+    return pump->copy ? copy_in(pump, max) : -1;
 }
 
 static ssize_t give_out(struct pump *pump)
@@ -103,7 +117,7 @@ static ssize_t give_out(struct pump *pump)
     if (pump->pipe[0] >= 0)
         return splice(pump->pipe[0], NULL, pump->to, NULL, pump->held,
                       SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-    return send(pump->to, pump->copy + pump->start, pump->held, MSG_NOSIGNAL);
+    return send(pump->to, pump->copy + pump->start, pump->held, pump->flags);
 }
 
 static enum pump_result outcome(void)
@@ -175,10 +189,11 @@ static enum pump_result step(struct pump *pump)
     return PUMP_WAITS;
 }
 
-enum pump_result pump_move(struct pump *pump)
+enum pump_result pump_move(struct pump *pump, uint32_t events)
 {
     enum pump_result result = pump->done ? PUMP_WAITS : PUMP_MORE;
 
+    pump->urgent |= (events & EPOLLPRI) != 0;
     for (unsigned int i = 0; i < 2 * ROUNDS && result == PUMP_MORE; i++)
         result = step(pump);
     if (pump->held == 0)

@@ -7,6 +7,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/epoll.h>
+
+/* What both sockets are watched for.  An event is reported only once. */
+#define PUMP_EVENTS (EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET)
 
 /* What counts the bytes of all pumps of one direction, and how many may pass in all. */
 struct pump_meter {
@@ -20,7 +24,9 @@ struct pump {
     int pipe[2];  /* -1: none                                      */
     char *copy;   /* buffer instead of a pipe, where there is none */
     size_t start; /* of the rest in `copy`                         */
+    int flags;    /* to send it with                               */
     size_t held;  /* bytes that `to` has not accepted yet          */
+    bool urgent;  /* urgent bytes may come: EPOLLPRI was reported  */
     bool eof;     /* `from` has ended                              */
     bool done;    /* and `to` is shut down                         */
 };
@@ -33,7 +39,8 @@ enum pump_result {
 };
 
 void pump_init(struct pump *pump, const struct pump_meter *meter, int from, int to);
-enum pump_result pump_move(struct pump *pump);
+/* `events`: those of either socket that led here. */
+enum pump_result pump_move(struct pump *pump, uint32_t events);
 void pump_done(struct pump *pump);
 
 #endif

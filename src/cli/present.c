@@ -12,6 +12,7 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "cli/not_inside.h"
+#include "cli/patient_output.h"
 #include "cli/terminal.h"
 #include "explain/ending.h"
 
@@ -65,8 +66,12 @@ static void print_part(void *context, const char *text, size_t len)
     if (len >= LONG_PART && !printing->is_long) {
         printing->is_long = true; /* the reader then waits less often; refused above a quota */
         (void)fcntl(STDOUT_FILENO, F_SETPIPE_SZ, READER_PIPE);
+        printing->failed |= fflush(stdout) != 0;
     }
-    printing->failed = printing->failed || fwrite(text, 1, len, stdout) < len;
+    if (printing->failed)
+        return;
+    printing->failed = printing->is_long ? patient_output_write(text, len) < 0
+                                         : fwrite(text, 1, len, stdout) < len;
 }
 
 /* In parts: the output may be gigabytes. */
@@ -79,7 +84,8 @@ int present_result_json(const sbr_result *result, sbr_error *err)
     result_put_json(&j, result);
     if (jsonw_end_sink(&j) < 0)
         return err_set_oom(err, "result");
-    if (printing.failed || fputc('\n', stdout) < 0 || fflush(stdout) != 0)
+    print_part(&printing, "\n", 1);
+    if (printing.failed || fflush(stdout) != 0)
         return err_set_errno(err, "result", "cannot write the result");
     return 0;
 }

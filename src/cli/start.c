@@ -51,6 +51,7 @@ struct front {
     int second_fd; /* ticks while the line is shown; -1: not made yet */
     struct diff_options diff;
     struct event_stream stream; /* of --stream */
+    bool cut;                   /* a signal came before its reader had all */
 };
 
 static int next_signal(int signal_fd)
@@ -171,6 +172,8 @@ static int open_stdin(const struct options *o, bool stdin_is_program, int *ret, 
 
 static int exit_status(const struct front *front, const sbr_result *r)
 {
+    if (front->cut)
+        return EXIT_SIGNAL + front->signal;
     /* The status of a failed stage stands for the program, which did not run. */
     if ((r->verdict == SBR_COMPILE_FAILED || r->verdict == SBR_INSTALL_FAILED) && r->n_before)
         return exit_status(front, r->before[r->n_before - 1]);
@@ -204,6 +207,7 @@ static void end_stream(struct front *front, const char *json)
     event_stream_end(&front->stream, json);
     while (!front->signal && event_stream_wait(&front->stream))
         continue;
+    front->cut = front->signal && !forward_is_idle(&front->stream.to);
     if (front->stream.is_gone && !front->signal)
         front->signal = SIGPIPE;
 }

@@ -84,8 +84,8 @@ static void set_up_socket(int fd)
 static void relay(void *context, uint32_t events)
 {
     struct connection *c = context;
-    enum pump_result out = pump_move(&c->out);
-    enum pump_result in = out == PUMP_FULL ? PUMP_WAITS : pump_move(&c->in);
+    enum pump_result out = pump_move(&c->out, events);
+    enum pump_result in = out == PUMP_FULL ? PUMP_WAITS : pump_move(&c->in, events);
     bool more = out == PUMP_MORE || in == PUMP_MORE;
     bool done = c->out.done && c->in.done;
     bool broken = out == PUMP_BROKEN || in == PUMP_BROKEN;
@@ -114,7 +114,7 @@ static void start_relay(struct connection *c)
     pump_init(&c->out, &egress->meters[DIRECTION_OUT], c->inside.fd, c->outside.fd);
     pump_init(&c->in, &egress->meters[DIRECTION_IN], c->outside.fd, c->inside.fd);
     c->inside.callback = c->outside.callback = relay;
-    if (loop_add(&egress->events, &c->inside, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET) < 0)
+    if (loop_add(&egress->events, &c->inside, PUMP_EVENTS) < 0)
         connection_reset(c);
     else
         /* In the next turn: at the byte limit a relay ends all connections; a tick walks them. */

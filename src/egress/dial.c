@@ -4,8 +4,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-
-#define ALL_EVENTS (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
+#include "base/pump.h"
 
 void dial_interleave(struct address *addresses, unsigned int n)
 {
@@ -73,7 +72,7 @@ static int attempt_start(struct attempt *attempt, const struct address *address)
     dial->n_open++;
     r = connect(attempt->watch.fd, (struct sockaddr *)&to, size);
     if ((r < 0 && errno != EINPROGRESS) ||
-        loop_add(dial->events, &attempt->watch, ALL_EVENTS) < 0) {
+        loop_add(dial->events, &attempt->watch, PUMP_EVENTS) < 0) {
         attempt_close(attempt);
         return -1;
     }

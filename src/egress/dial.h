@@ -26,7 +26,7 @@ struct dial {
     const struct address *addresses;
     unsigned int n;
     uint16_t port;
-    /* The winner is connected and watched for all events, edge-triggered; the callee takes it with
+    /* The winner is connected and watched for PUMP_EVENTS; the callee takes it with
      * loop_move().  NULL: no address answers.  The callee may free the dial. */
     void (*done)(void *context, struct loop_watch *winner);
     void *context;

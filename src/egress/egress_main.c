@@ -382,10 +382,10 @@ static void serve(struct egress *egress)
         }
         due_us = egress->due_us < next_us ? egress->due_us : next_us;
         due_us = egress->dns.due_us < due_us ? egress->dns.due_us : due_us;
+        watch_upstream(egress);
         if (loop_turn(&egress->events, is_idle(egress) ? LOOP_FOREVER : wait_us(due_us, now_us)) <
             0)
             return;
-        watch_upstream(egress);
         rest_until_the_end(keep_pace(egress, clock_now_us()));
     }
 }

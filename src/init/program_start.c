@@ -134,6 +134,11 @@ static int launch_main(void *context)
     _exit(127);
 }
 
+void program_owns_stdin(void)
+{
+    (void)dup2(INIT_STDERR, INIT_STDIN); /* the number stays taken */
+}
+
 /* clone, not clone3: the filter is in force already. */
 int program_start(struct inside *in, int go_fd, pid_t *ret, sbr_error *err)
 {
@@ -157,8 +162,7 @@ int program_start(struct inside *in, int go_fd, pid_t *ret, sbr_error *err)
         *err = launch.err;
         return err->code;
     }
-    if (in->plan->kernel)
-        (void)dup2(INIT_REPORT, INIT_STDIN); /* the kernel alone has the channel: its end is seen */
+    program_owns_stdin();
     *ret = pid;
     return 0;
 }

@@ -94,6 +94,7 @@ static int adopt(struct init *init, int go_fd, sbr_error *err)
     if (pid < 2 || pid > INT32_MAX)
         return driver_error(err);
     init->program = (pid_t)pid;
+    program_owns_stdin();
     return await_warm(init, err);
 }
 

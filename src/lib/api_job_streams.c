@@ -110,6 +110,9 @@ int64_t sbr_job_write_stdin(sbr_job *job, const void *data, size_t len)
         return SBR_E_NOT_FOUND;
     taken = stdin_pump_put(&job->client->feed, data, len);
     go_on_feeding(job);
+    /* Found out just now: of a write that was cut short, no event will report room. */
+    if (job->client->feed.is_gone)
+        return SBR_E_NOT_FOUND;
     return (int64_t)taken;
 }
 

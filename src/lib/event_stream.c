@@ -98,6 +98,7 @@ int event_stream_start(struct event_stream *stream, sbr_job *job, int fd, const 
     stream->lines = (struct event_lines){ .started_us = job->options.started_us };
     forward_init(&stream->to, fd);
     forward_attach(&stream->to, &job->loop);
+    stream->to.queue.max = LINE_MAX_BYTES; /* a line is one write, however slow the reader */
     if (sbr_job_on_output(job, output_came, stream) < 0 ||
         sbr_job_on_event(job, event_came, stream) < 0)
         return err_set(err, SBR_E_BUG, "events", "the job has begun already");

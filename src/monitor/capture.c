@@ -228,7 +228,7 @@ int capture_switch(struct capture *capture, int tty_fd)
     scope_close_fd(&capture->fd);
     capture->fd = tty_fd;
     capture->is_tty = true;
-    return capture_watch(capture);
+    return capture->stopped || capture->held ? 0 : capture_watch(capture);
 }
 
 /* A terminal does not say how much it holds, but never holds more than this. */

@@ -34,7 +34,8 @@ void forward_init(struct forward *forward, int fd)
  *
  * Opens a pipe or terminal again, so that O_NONBLOCK is a flag of our own open file and not of the
  * one that we share with the shell.  Where that is not allowed, writes of at most PIPE_BUF bytes
- * after a successful poll do not block either. */
+ * after a successful poll do not block either.  The loop can watch a number only once, but the
+ * caller may have given the same one for several streams: so this stream gets its own. */
 static void forward_open(struct forward *forward)
 {
     int shared = forward->fd;
@@ -46,16 +47,18 @@ static void forward_open(struct forward *forward)
         return;
     forward->is_socket = S_ISSOCK(st.st_mode);
     forward->can_splice = !forward->is_socket && !isatty(shared);
-    if (S_ISREG(st.st_mode) || forward->is_socket)
+    if (S_ISREG(st.st_mode))
         return;
     snprintf(path, sizeof(path), "/proc/self/fd/%d", shared);
-    forward->fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-    if (forward->fd >= 0) {
-        forward->own_fd = true;
-        return;
-    }
-    forward->fd = shared;
-    forward->chunk = PIPE_BUF;
+    forward->fd =
+        forward->is_socket ? -1 : open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    if (forward->fd < 0 && !forward->is_socket)
+        forward->chunk = PIPE_BUF;
+    if (forward->fd < 0)
+        forward->fd = fcntl(shared, F_DUPFD_CLOEXEC, 0);
+    forward->own_fd = forward->fd >= 0;
+    if (!forward->own_fd)
+        forward->fd = shared;
 }
 
 static void forward_unwatch(struct forward *forward)
@@ -88,7 +91,7 @@ static bool is_ready(const struct forward *forward)
 {
     struct pollfd fd = { .fd = forward->fd, .events = POLLOUT };
 
-    return forward->own_fd || poll(&fd, 1, 0) > 0;
+    return poll(&fd, 1, 0) > 0;
 }
 
 /* Writes as much as possible without waiting; the number of bytes, or -1 on failure. */

@@ -1,8 +1,12 @@
 #include "monitor/stdin_pump.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/sigpipe.h"
@@ -113,6 +117,36 @@ static bool stdin_pump_finish(struct stdin_pump *pump)
     return pump->len > 0;
 }
 
+/* Others may read the same pipe or terminal, and what was ready may be theirs when we come: a read
+ * that waited would keep the loop from the program's output and from its deadlines.  So we open it
+ * again, with O_NONBLOCK as a flag of our own. */
+static void open_reader(struct stdin_pump *pump)
+{
+    struct stat st;
+    char path[32];
+    int fd;
+
+    pump->reader = pump->from;
+    if (!pump->from_waits || fstat(pump->from, &st) < 0)
+        return;
+    pump->from_is_socket = S_ISSOCK(st.st_mode);
+    if (!S_ISFIFO(st.st_mode) && !isatty(pump->from))
+        return;
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", pump->from);
+    fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    if (fd >= 0)
+        pump->reader = fd;
+}
+
+static ssize_t read_source(struct stdin_pump *pump)
+{
+    if (pump->from < 0)
+        return 0;
+    if (pump->from_is_socket)
+        return recv(pump->from, pump->buffer, STDIN_CHUNK, MSG_DONTWAIT);
+    return read(pump->reader, pump->buffer, STDIN_CHUNK);
+}
+
 /* Reads the source once; false at its end. */
 static bool stdin_pump_fill(struct stdin_pump *pump)
 {
@@ -120,7 +154,7 @@ static bool stdin_pump_fill(struct stdin_pump *pump)
 
     if (pump->feed)
         return stdin_pump_take_feed(pump) || stdin_pump_finish(pump);
-    n = pump->from >= 0 ? read(pump->from, pump->buffer, STDIN_CHUNK) : 0;
+    n = read_source(pump);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return true;
     if (n <= 0)
@@ -236,8 +270,11 @@ int stdin_pump_start(struct stdin_pump *pump, struct loop *loop, sbr_error *err)
         pump->from_waits = loop_add(loop, &pump->source, EPOLLIN) == 0;
         if (pump->held)
             watch_source(pump, false);
+        open_reader(pump);
     }
     stdin_pump_pump(pump);
+    if (pump->to < 0)
+        report_room(pump); /* no event of the pipe's will follow */
     return 0;
 }
 
@@ -252,6 +289,8 @@ void stdin_pump_done(struct stdin_pump *pump)
 {
     if (pump->loop)
         stdin_pump_end(pump);
+    if (pump->buffer && pump->reader != pump->from)
+        close(pump->reader);
     free(pump->buffer);
     pump->buffer = NULL;
 }

@@ -43,6 +43,8 @@ struct stdin_pump {
     stdin_tap *tap; /* NULL: none */
     void *tap_context;
     bool from_waits; /* the source can be waited for; a regular file cannot and need not */
+    bool from_is_socket;
+    int reader; /* the source without waiting; owned unless it is `from` */
     struct loop_watch source, target;
     struct loop *loop;
 };

@@ -13,7 +13,6 @@
 #define ACCEPT_BATCH 32
 #define UNSENT_BYTES (256 << 10)
 #define DIAL_US 10000000 /* a program that listens but does not accept has that long */
-#define ALL_EVENTS (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
 
 enum carry_state { DIALLING, RELAYING };
 
@@ -80,7 +79,7 @@ static void carry_reset(struct carry *c)
 static void relay(void *context, uint32_t events)
 {
     struct carry *c = context;
-    enum pump_result in = pump_move(&c->in), out = pump_move(&c->out);
+    enum pump_result in = pump_move(&c->in, events), out = pump_move(&c->out, events);
     bool more = in == PUMP_MORE || out == PUMP_MORE;
     bool done = c->in.done && c->out.done;
 
@@ -112,8 +111,8 @@ static void start_relay(struct carry *c)
     pump_init(&c->in, &publisher->in[c->rule], c->outside.fd, c->inside.fd);
     pump_init(&c->out, &publisher->out[c->rule], c->inside.fd, c->outside.fd);
     c->inside.callback = c->outside.callback = relay;
-    if (loop_change(&publisher->events, &c->inside, ALL_EVENTS) < 0 ||
-        loop_add(&publisher->events, &c->outside, ALL_EVENTS) < 0)
+    if (loop_change(&publisher->events, &c->inside, PUMP_EVENTS) < 0 ||
+        loop_add(&publisher->events, &c->outside, PUMP_EVENTS) < 0)
         carry_reset(c);
 }
 

@@ -263,7 +263,9 @@ static void serve(struct publisher *publisher)
         uint64_t now_us = clock_now_us();
 
         inside_sockets_tick(&publisher->sockets, now_us);
-        if (now_us >= next_us || publisher->resting) {
+        /* Without fds or memory the listeners rest until the next tick, or they would be tried
+         * without a pause. */
+        if (now_us >= next_us || (publisher->resting && !publisher->starved)) {
             carry_tick(publisher, now_us);
             next_us = now_us + TICK_US;
         }

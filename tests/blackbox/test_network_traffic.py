@@ -63,6 +63,14 @@ def test_kinds_of_ends(lab, caller):
     assert lab.log("short") == [["short", 100000]]
 
 
+def test_urgent_bytes_hold_nothing_up(lab, caller):
+    """What comes behind one arrives, and the end, too: the same as without a sandbox."""
+    parts = [("before ", "behind"), ("before", ""), ("", "behind"), ("", "x" * MIB)]
+    actions = [["urgent", host, PORTS["ECHO"], *both] for host in (WEB4, WEB6) for both in parts]
+    outcomes, _ = lab.probe(actions, *OPEN, caller=caller)
+    assert outcomes == lab.outside(actions) == ["".join(both) for both in parts] * 2
+
+
 @pytest.mark.parametrize("host", [WEB4, WEB6])
 def test_a_port_that_nobody_serves(lab, host, caller):
     outcomes, result = lab.probe([["talk", host, 4], ["udp", host, 4]], *OPEN, caller=caller)
@@ -302,7 +310,7 @@ def test_a_way_out_that_ends_ends_the_run(lab, caller, at_the_end):
                    caller=caller) as process:
         try:
             assert wait_until(lambda: lab.log("tcp"))
-            os.kill(next(pid for pid, name in processes_below(process.pid) if "egress" in name),
+            os.kill(next(pid for pid, name in processes_below(process.pid) if name.endswith("egress")),
                     signal.SIGKILL)
             if at_the_end:  # of stdin, the program ends as well, and perhaps first
                 process.stdin.close()

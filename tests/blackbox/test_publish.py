@@ -107,6 +107,23 @@ def test_a_published_port_leads_in(caller):
             connect(echo)
 
 
+def test_urgent_bytes_hold_nothing_up(any_caller):
+    """The program reads them where they were sent, and what comes behind them."""
+    code = ("import socket\ns = socket.create_server(('127.0.0.1', 5000))\n"
+            "s.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)\nprint('up', flush=True)\nc, _ = s.accept()\n"
+            "while data := c.recv(99):\n  print(data.decode(), end='')\nc.send(b'?', socket.MSG_OOB); c.sendall(b'end')")
+    with started("run", "--publish", "0:5000", "--lang", "python", "--code", code, caller=any_caller) as process:
+        port = int(re.search(r"(\d+)$", read_line(process.stderr).decode())[1])
+        assert read_line(process.stdout) == b"up\n"
+        with connect(port) as client:
+            client.sendall(b"before ")
+            client.send(b"!", socket.MSG_OOB)
+            client.sendall(b" behind")
+            client.shutdown(socket.SHUT_WR)
+            assert read_all(client) == b"end"
+        assert process.stdout.read() == b"before ! behind"
+
+
 def test_the_result_and_the_events_have_the_ports(any_caller):
     code = "import socket; s = socket.create_server(('127.0.0.1', 5000)); c, _ = s.accept(); print(c.recv(9).decode())"
     with started("run", "--stream", "--publish", "0:5000", "--lang", "python", "--code", code, caller=any_caller) as process:

@@ -2,6 +2,7 @@
 import base64
 import json
 import re
+import signal
 import subprocess
 
 import jsonschema
@@ -10,6 +11,7 @@ import pytest
 import machine_gives
 import support
 from support import sandbox_run
+from waiting import SOON, started
 
 SCHEMAS = support.REPO / "data" / "schemas"
 
@@ -79,6 +81,26 @@ def test_events_are_lines_of_json(caller, is_event):
         assert stream_of(events, name) == getattr(plain, name)
     assert all("data" in one for one in events if one["type"] == "stdout")
     assert events[-1]["result"]["stdout"].encode() == plain.stdout
+
+
+def test_a_result_waits_for_its_reader_however_long_it_is(any_caller):
+    """The last line has all of the output, and goes into a pipe that holds a small part of it."""
+    size = 70_000_000
+    done = sandbox_run("exec", "--stream", "--max-output", "100M", "--", "sh", "-c",
+                       f"head -c {size} /dev/zero | tr '\\0' x", caller=any_caller)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert len(json.loads(done.stdout[done.stdout.rindex(b"\n", 0, -1):])["result"]["stdout"]) == size
+
+
+@pytest.mark.parametrize("option, status", [("--json", -signal.SIGTERM), ("--stream", 128 + signal.SIGTERM)])
+def test_a_reader_that_waits_can_be_left(any_caller, option, status):
+    """The run is over, and its result is longer than the pipe: a signal ends what nobody reads, and is no success."""
+    with started("exec", option, "--", "sh", "-c", "head -c 900000 /dev/zero | tr '\\0' x", caller=any_caller) as process:
+        seen = b""
+        while b'"outcome"' not in seen:
+            seen = seen[-100:] + process.stdout.read(1)
+        process.terminate()
+        assert process.wait(SOON) == status
 
 
 def test_the_library_gives_the_same_bytes(root, session_folder):

@@ -1,5 +1,6 @@
 #include "monitor/capture.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -135,6 +136,24 @@ static void excess_that_is_seen_after_the_end_ends_nothing(void **state)
 }
 
 /* The pipe of a reader that does not read; the program is held up and loses nothing. */
+/* A program's terminal comes later than its run begins. */
+static void a_terminal_that_comes_while_nothing_is_wanted_waits(void **state)
+{
+    struct pipe_fixture terminal;
+
+    (void)state;
+    pipe_fixture_init(&terminal);
+    start(LIMIT_NONE, true, NULL);
+    capture_stop(&capture, true);
+    assert_int_equal(capture_switch(&capture, fcntl(terminal.read_end, F_DUPFD_CLOEXEC, 0)), 0);
+    assert_int_equal(write(terminal.write_end, "later", 5), 5);
+    assert_int_equal(loop_turn(&f.loop, 0), 0);
+    capture_stop(&capture, false);
+    pipe_fixture_turn(&f);
+    assert_finished("later", 5, false);
+    pipe_fixture_done(&terminal);
+}
+
 static void a_stopped_reader_holds_the_program_up(void **state)
 {
     struct pipe_fixture reader;
@@ -299,6 +318,7 @@ int main(void)
         OUTPUT_TEST(the_limit_itself_is_kept_whole),
         OUTPUT_TEST(what_is_beyond_the_limit_ends_the_run_once),
         OUTPUT_TEST(excess_that_is_seen_after_the_end_ends_nothing),
+        OUTPUT_TEST(a_terminal_that_comes_while_nothing_is_wanted_waits),
         OUTPUT_TEST(a_stopped_reader_holds_the_program_up),
         OUTPUT_TEST(output_that_is_not_kept_is_still_counted),
         OUTPUT_TEST(output_is_passed_on_up_to_the_limit),

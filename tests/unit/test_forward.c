@@ -219,6 +219,41 @@ static void a_socket_is_written_to_without_waiting(void **state)
     close(ends[1]);
 }
 
+static void two_streams_can_have_the_same_socket(void **state)
+{
+    struct forward other;
+    char *data = calloc(1, 1 << 20);
+    size_t got = 0;
+    int ends[2];
+
+    (void)state;
+    assert_non_null(data);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    forward_done(&forward);
+    forward_init(&forward, ends[0]);
+    forward_init(&other, ends[0]);
+    forward_attach(&forward, &f.loop);
+    forward_attach(&other, &f.loop);
+    assert_int_equal(forward_write(&forward, data, 1 << 20), 0);
+    assert_int_equal(forward_write(&other, data, 1 << 20), 0);
+    assert_false(forward_is_idle(&forward) || forward_is_idle(&other));
+    while (got < 2 << 20) {
+        char taken[65536];
+        ssize_t n = recv(ends[1], taken, sizeof(taken), MSG_DONTWAIT);
+
+        got += n > 0 ? (size_t)n : 0;
+        if (got < 2 << 20 && n < 0)
+            pipe_fixture_turn(&f);
+    }
+    assert_true(forward_is_idle(&forward) && forward_is_idle(&other));
+    forward_done(&other);
+    assert_int_equal(send(ends[0], "x", 1, MSG_NOSIGNAL), 1); /* the caller's own stays open */
+    forward_done(&forward);
+    close(ends[0]);
+    close(ends[1]);
+    free(data);
+}
+
 static void a_regular_file_is_written_to_as_it_is(void **state)
 {
     int fd = memfd_create("sink", MFD_CLOEXEC);
@@ -279,6 +314,7 @@ int main(void)
         SINK_TEST(who_waits_is_called_when_the_reader_leaves),
         SINK_TEST(at_the_end_the_kernel_keeps_the_rest_for_the_reader),
         SINK_TEST(a_socket_is_written_to_without_waiting),
+        SINK_TEST(two_streams_can_have_the_same_socket),
         SINK_TEST(a_regular_file_is_written_to_as_it_is),
         SINK_TEST(no_descriptor_is_a_reader_that_left),
         SINK_TEST(a_filter_sees_everything_once),

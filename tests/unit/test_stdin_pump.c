@@ -2,10 +2,13 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "pipe_fixture.h"
@@ -137,6 +140,89 @@ static void a_pipe_is_passed_on_as_it_comes(void **state)
     pipe_fixture_turn(&f);
     assert_end_of_input();
     pipe_fixture_done(&source);
+}
+
+/* As another process does that has the same stdin: it is faster. */
+static void read_first(void *context, uint32_t events)
+{
+    const struct pipe_fixture *source = context;
+    char taken[16];
+
+    (void)events;
+    assert_true(read(source->read_end, taken, sizeof(taken)) > 0);
+}
+
+static void bytes_that_another_reader_took_are_not_waited_for(void **state)
+{
+    struct pipe_fixture source, earlier;
+    struct loop_watch other;
+
+    (void)state;
+    pipe_fixture_init(&source);
+    pipe_fixture_init(&earlier);
+    assert_int_equal(fcntl(source.read_end, F_SETFL, 0), 0); /* as a shell's pipe is */
+    other = loop_watch_of(earlier.read_end, read_first, &source);
+    assert_int_equal(loop_add(&f.loop, &other, EPOLLIN), 0);
+    stdin_pump.from = source.read_end;
+    start();
+    assert_int_equal(write(earlier.write_end, "x", 1), 1); /* is reported first */
+    assert_int_equal(write(source.write_end, "theirs", 6), 6);
+    alarm(10); /* a read that waits, waits for ever */
+    pipe_fixture_turn(&f);
+    alarm(0);
+    loop_remove(&f.loop, &other);
+    assert_int_equal(write(source.write_end, "ours", 4), 4);
+    pipe_fixture_turn(&f);
+    assert_string_equal(pipe_fixture_read(&f), "ours");
+    assert_int_equal(fcntl(source.read_end, F_GETFL) & O_NONBLOCK, 0);
+    pipe_fixture_close(&source.write_end);
+    pipe_fixture_turn(&f);
+    assert_end_of_input();
+    pipe_fixture_done(&earlier);
+    pipe_fixture_done(&source);
+}
+
+/* A named pipe that is opened without a writer does not report the end of one that was there. */
+static void a_named_pipe_whose_writer_left_has_ended(void **state)
+{
+    char path[] = "/tmp/sbr-stdin-pump-XXXXXX", fifo[sizeof(path) + 5];
+    int from, to;
+
+    (void)state;
+    assert_non_null(mkdtemp(path));
+    snprintf(fifo, sizeof(fifo), "%s/fifo", path);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    from = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    to = open(fifo, O_WRONLY | O_CLOEXEC);
+    assert_int_equal(write(to, "all", 3), 3);
+    close(to);
+    stdin_pump.from = from;
+    start();
+    pipe_fixture_turn(&f);
+    assert_string_equal(pipe_fixture_read(&f), "all");
+    pipe_fixture_turn(&f);
+    assert_end_of_input();
+    stdin_pump_done(&stdin_pump);
+    close(from);
+    unlink(fifo);
+    rmdir(path);
+}
+
+static void a_socket_is_a_source_as_well(void **state)
+{
+    int ends[2];
+
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    stdin_pump.from = ends[0];
+    start();
+    assert_int_equal(write(ends[1], "words", 5), 5);
+    pipe_fixture_turn(&f);
+    assert_string_equal(pipe_fixture_read(&f), "words");
+    close(ends[1]);
+    pipe_fixture_turn(&f);
+    assert_end_of_input();
+    close(ends[0]);
 }
 
 static void a_source_waits_until_the_program_has_read(void **state)
@@ -414,6 +500,9 @@ int main(void)
         FEED_TEST(a_program_that_closes_its_input_ends_the_feeding_without_a_signal),
         FEED_TEST(a_program_that_never_had_its_input_open_is_no_accident),
         FEED_TEST(a_pipe_is_passed_on_as_it_comes),
+        FEED_TEST(bytes_that_another_reader_took_are_not_waited_for),
+        FEED_TEST(a_named_pipe_whose_writer_left_has_ended),
+        FEED_TEST(a_socket_is_a_source_as_well),
         FEED_TEST(a_source_waits_until_the_program_has_read),
         FEED_TEST(a_regular_file_is_fed_without_being_watched),
         FEED_TEST(memory_is_fed_in_turns),

@@ -196,6 +196,32 @@ static void stdin_of_the_request(void)
     sbr_request_free(req);
 }
 
+/* More than waits for a program, once that has closed its stdin: no event would report room. */
+static void late_stdin(void)
+{
+    static char block[2 << 20];
+    sbr_request *req = make_request("exec <&-; echo closed; exec sleep 20");
+    struct seen seen = { 0 };
+    sbr_result *result = NULL;
+    sbr_error err;
+    int64_t n;
+
+    start(req, &seen);
+    check(sbr_job_write_stdin(seen.job, NULL, 0) == 0, "stdin is opened");
+    while (seen.out_total == 0 && sbr_job_dispatch(seen.job, &result, &err) == 0)
+        poll(&(struct pollfd){ .fd = sbr_job_fd(seen.job), .events = POLLIN }, 1, 20000);
+    n = sbr_job_write_stdin(seen.job, block, sizeof(block));
+    while (n >= 0 && !seen.rooms && sbr_job_dispatch(seen.job, &result, &err) == 0)
+        poll(&(struct pollfd){ .fd = sbr_job_fd(seen.job), .events = POLLIN }, 1, 20000);
+    if (n >= 0) /* init had not closed its own yet */
+        n = sbr_job_write_stdin(seen.job, block, 1);
+    check(n == SBR_E_NOT_FOUND, "that the program has closed its stdin is reported");
+    sbr_job_cancel(seen.job);
+    check(verdict(seen.job) == SBR_CANCELLED, "it is cancelled");
+    sbr_job_free(seen.job);
+    sbr_request_free(req);
+}
+
 static void much_stdin(void)
 {
     sbr_request *req = make_request("wc -c");
@@ -217,6 +243,7 @@ static void much_stdin(void)
     check(seen.write_result == SBR_E_NOT_FOUND, "that it is not read is reported");
     sbr_job_free(seen.job);
     sbr_request_free(req);
+    late_stdin();
 }
 
 static void metrics_and_cancel(void)
