@@ -112,9 +112,13 @@ pid_t kernels_pid(const struct init *init, uint32_t number)
     return number <= INIT_KERNELS ? init->kernels[number - 1] : 0;
 }
 
+/* A child that lives on may hold its channel, and the supervisor waits for the end of that. */
 void kernels_forget(struct init *init, pid_t pid)
 {
-    for (uint32_t i = 0; i < INIT_KERNELS; i++)
-        if (init->kernels[i] == pid)
-            set_kernel(init, i + 1, 0);
+    for (uint32_t i = 0; i < INIT_KERNELS; i++) {
+        if (init->kernels[i] != pid)
+            continue;
+        kill(-pid, SIGKILL);
+        set_kernel(init, i + 1, 0);
+    }
 }
