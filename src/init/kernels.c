@@ -60,6 +60,7 @@ static int start(struct init *init, const struct plan *late, int channel, pid_t 
     plan.workdir = late->workdir;
     plan.kernel = true;
     in.plan = &plan;
+    in.is_second = true;
     if (dup2(channel, INIT_STDIN) < 0)
         return err_set_errno(err, "kernel", "cannot pass the channel on");
     return program_start(&in, -1, ret, err);

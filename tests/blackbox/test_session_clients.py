@@ -156,6 +156,17 @@ def test_a_kernel_whose_child_has_its_channel_is_known_to_have_ended(state, any_
         assert text(one.cell("6 * 7", lang="python")) == "42"
 
 
+@pytest.mark.parametrize("first, second", [("python", "javascript"), ("javascript", "python")])
+def test_a_kernel_that_makes_its_streams_non_blocking_harms_no_other(state, any_caller, first, second):
+    """Node does so; the pipes are those of all kernels, and hold 64 KiB."""
+    cells = {"python": "import sys; _ = sys.stdout.write('x' * 3_000_000)", "bash": "head -c 3000000 /dev/zero",
+             "javascript": "process.stdout.write('x'.repeat(3_000_000)); 0"}
+    with with_clients(Session(state, lang=first, caller=any_caller), 1) as (one,):
+        for lang in (first, second, first, "bash", second, first):
+            result = one.cell(cells[lang], lang=lang)
+            assert (result["exit_code"], result["stdout_bytes"]) == (0, 3_000_000), (lang, result["stderr"])
+
+
 def test_a_session_is_not_frozen_while_a_kernel_starts(state, any_caller):
     with with_clients(Session(state, "--freeze", "50ms", caller=any_caller), 1) as (one,):
         for _ in range(3):
