@@ -807,7 +807,8 @@ function loadOutput() {
     const { log, table } = new console.Console({ stdout: nowhere, stderr: nowhere });
     log(1, {}, new Error('none'));
     table([[1]]);
-    process.stdout.writable;
+    for (const stream of [process.stdout, process.stderr])
+        stream._handle?.setBlocking?.(true); // else a full pipe has the rest written after the cell's end
 }
 
 function main() {

@@ -44,6 +44,7 @@ struct inside {
     bool late_filter, late_landlock;
     bool has_view;        /* the directory that views need while they are mounted exists      */
     bool shares_inodes;   /* the kernel refused a view, so the program sees the host's inodes */
+    bool is_second;       /* the program is a kernel beside another one                       */
     bool keeps_oom_score; /* the score could not be raised, see init/init_main.c              */
 };
 

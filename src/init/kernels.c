@@ -60,6 +60,7 @@ static int start(struct init *init, const struct plan *late, int channel, pid_t 
     plan.workdir = late->workdir;
     plan.kernel = true;
     in.plan = &plan;
+    in.is_second = true;
     if (dup2(channel, INIT_STDIN) < 0)
         return err_set_errno(err, "kernel", "cannot pass the channel on");
     return program_start(&in, -1, ret, err);
@@ -112,9 +113,13 @@ pid_t kernels_pid(const struct init *init, uint32_t number)
     return number <= INIT_KERNELS ? init->kernels[number - 1] : 0;
 }
 
+/* A child that lives on may hold its channel, and the supervisor waits for the end of that. */
 void kernels_forget(struct init *init, pid_t pid)
 {
-    for (uint32_t i = 0; i < INIT_KERNELS; i++)
-        if (init->kernels[i] == pid)
-            set_kernel(init, i + 1, 0);
+    for (uint32_t i = 0; i < INIT_KERNELS; i++) {
+        if (init->kernels[i] != pid)
+            continue;
+        kill(-pid, SIGKILL);
+        set_kernel(init, i + 1, 0);
+    }
 }

@@ -106,6 +106,20 @@ static int take_channel(const struct plan *plan)
     return 0;
 }
 
+/* Node makes its pipes non-blocking.  The others write into the same ones and would lose what does
+ * not fit, so a second kernel opens them anew.  Where it cannot, it has them as they are. */
+static void open_streams_anew(void)
+{
+    static const char *const paths[] = { "/proc/self/fd/1", "/proc/self/fd/2" };
+
+    for (int i = 0; i < 2; i++) {
+        int fd = open(paths[i], O_WRONLY | O_CLOEXEC | O_NOCTTY);
+
+        if (fd >= 0)
+            (void)dup2(fd, STDOUT_FILENO + i);
+    }
+}
+
 /* Shares init's memory until its exec; init waits for that. */
 static int launch_main(void *context)
 {
@@ -127,6 +141,8 @@ static int launch_main(void *context)
         /* The only file descriptor that a driver finds besides the streams. */
         if (launch->go_fd >= 0 && dup2(launch->go_fd, DRIVER_GO) < 0)
             _exit(127); /* lint-ok: _exit: the child of a vfork */
+        if (launch->in->is_second)
+            open_streams_anew();
         if (take_channel(plan) == 0)
             program_execute(plan);
         launch->sys_errno = errno;

@@ -1,6 +1,7 @@
 #include "job/job.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "job/job_steps.h"
 #include "job/job_trees.h"
@@ -14,10 +15,23 @@ static void name_layer(sbr_job *job, enum layer layer, const struct stage_def *m
         snprintf(job->layers[layer].path, sizeof(job->layers[layer].path), "%s", path);
 }
 
-static int plan_run(sbr_job *job, struct plan **ret, sbr_error *err)
+/* What a plan borrows from that is kept without its job. */
+struct planned {
+    sbr_job *job;
+    struct stage_input input;
+};
+
+static void free_planned(void *source)
+{
+    struct planned *planned = source;
+
+    job_free(planned->job);
+    free(planned);
+}
+
+static int plan_run(sbr_job *job, struct stage_input *input, struct plan **ret, sbr_error *err)
 {
     const struct language *language;
-    struct stage_input input;
 
     job->now.limits = job->req->limits;
     if (job_resolve(job, err) < 0)
@@ -31,21 +45,28 @@ static int plan_run(sbr_job *job, struct plan **ret, sbr_error *err)
         job_decide_packages(job);
     }
     if (job_trees_look(job, err) < 0 ||
-        stage_plan_input(job, STAGE_RUN, &job->rt->features, &input, err) < 0)
+        stage_plan_input(job, STAGE_RUN, &job->rt->features, input, err) < 0)
         return err->code;
-    return planner_make(&input.in, ret, err);
+    return planner_make(&input->in, ret, err);
 }
 
 int job_plan(const sbr_runtime *rt, const sbr_request *req, struct plan **ret, sbr_error *err)
 {
-    sbr_job *job;
-    int r;
+    struct planned *planned = calloc(1, sizeof(*planned));
 
-    if (job_new(rt, req, NULL, &job, err) < 0)
+    if (!planned)
+        return err_set_oom(err, "plan");
+    if (job_new(rt, req, NULL, &planned->job, err) < 0) {
+        free(planned);
         return err->code;
-    r = plan_run(job, ret, err);
-    job_free(job);
-    return r;
+    }
+    if (plan_run(planned->job, &planned->input, ret, err) < 0) {
+        free_planned(planned);
+        return err->code;
+    }
+    (*ret)->source = planned;
+    (*ret)->free_source = free_planned;
+    return 0;
 }
 
 int job_begin(sbr_job *job, sbr_error *err)

@@ -12,7 +12,7 @@
 #include "job/job_types.h"
 
 /* The plan of the program's own stage, from request and machine; starts nothing.  The caller frees
- * the plan. */
+ * the plan, before the request and the runtime. */
 int job_plan(const sbr_runtime *rt, const sbr_request *req, struct plan **ret, sbr_error *err)
     must_check;
 

@@ -3,6 +3,7 @@
 #include "mcp/mcp_stdio.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -26,8 +27,9 @@ struct waiting {
 
 struct stdio {
     struct mcp_peer *peer;
-    int out_fd;
+    int out_fd, stop_fd;
     pthread_mutex_t out_lock;
+    bool cut; /* under that lock: a line was not written to its end, so no other follows */
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t changed;
     struct waiting *first, **last;
@@ -39,16 +41,22 @@ struct stdio {
     bool too_long; /* its rest is skipped */
 };
 
-/* 0, or -1: the client does not read any more. */
-static int write_all(int fd, const char *data, size_t len)
+/* 0, or -1: the client does not read any more, or not now and we were asked to end.  No more is
+ * written at a time than a pipe that is ready takes, so that a write does not wait. */
+static int write_all(const struct stdio *s, const char *data, size_t len)
 {
     while (len) {
-        ssize_t n = write(fd, data, len);
-        struct pollfd ready = { .fd = fd, .events = POLLOUT };
+        struct pollfd fds[] = { { .fd = s->out_fd, .events = POLLOUT },
+                                { .fd = s->stop_fd, .events = POLLIN } };
+        ssize_t n = -1;
 
-        if (n < 0 && errno == EAGAIN)
-            (void)poll(&ready, 1, -1);
-        else if (n < 0 && errno != EINTR)
+        if (poll(fds, 2, -1) < 0)
+            errno = EINTR;
+        else if (fds[0].revents)
+            n = write(s->out_fd, data, len < PIPE_BUF ? len : PIPE_BUF);
+        else
+            return -1;
+        if (n < 0 && errno != EAGAIN && errno != EINTR)
             return -1;
         if (n > 0) {
             data += n;
@@ -64,8 +72,8 @@ static void send_line(void *context, enum mcp_kind kind, const char *text, size_
 
     (void)kind;
     pthread_mutex_lock(&s->out_lock);
-    if (write_all(s->out_fd, text, len) == 0)
-        (void)write_all(s->out_fd, "\n", 1);
+    if (!s->cut)
+        s->cut = write_all(s, text, len) < 0 || write_all(s, "\n", 1) < 0;
     pthread_mutex_unlock(&s->out_lock);
 }
 
@@ -252,7 +260,7 @@ int mcp_stdio_serve(struct mcp_server *server, int in_fd, int out_fd, int stop_f
 {
     static struct stdio s; /* outlives a thread that does not end */
 
-    s = (struct stdio){ .out_fd = out_fd, .last = &s.first };
+    s = (struct stdio){ .out_fd = out_fd, .stop_fd = stop_fd, .last = &s.first };
     s.peer = mcp_peer_new(server, send_line);
     if (!s.peer)
         return err_set_oom(err, "mcp");

@@ -122,6 +122,8 @@ void plan_free(struct plan *plan)
         plan->arena = next;
     }
     free(plan->ops);
+    if (plan->source)
+        plan->free_source(plan->source);
     free(plan);
 }
 

@@ -182,6 +182,8 @@ struct plan {
     const char *test_fail;
 
     struct plan_chunk *arena; /* strings and lists that the plan owns */
+    void *source; /* what it borrows from, if that ends with the plan; NULL: it does not */
+    void (*free_source)(void *source);
 };
 
 struct plan *plan_new(void); /* NULL without memory */

@@ -97,13 +97,29 @@ static int read_answer(sbr_session *s, sbr_session_line_fn *fn, void *context, s
     }
 }
 
+/* A session that takes no more of a request says why before it closes the connection. */
+static int send_request(sbr_session *s, const json_t *request, struct answer *ret, sbr_error *err)
+{
+    sbr_error none;
+
+    if (session_client_send(s, request, err) == 0)
+        return 0;
+    if (read_answer(s, NULL, NULL, ret, &none) < 0)
+        return err->code;
+    if (!strcmp(ret->type, "error"))
+        session_client_error(json_object_get(ret->json, "error"), err);
+    json_decref(ret->json);
+    free(ret->result);
+    return err->code;
+}
+
 static int call(sbr_session *s, const json_t *request, sbr_session_line_fn *fn, void *context,
                 char **ret, sbr_error *err)
 {
     struct answer answer = { 0 };
     int r = 0;
 
-    if (session_client_send(s, request, err) < 0 || read_answer(s, fn, context, &answer, err) < 0)
+    if (send_request(s, request, &answer, err) < 0 || read_answer(s, fn, context, &answer, err) < 0)
         return err->code;
     if (!strcmp(answer.type, "error"))
         r = session_client_error(json_object_get(answer.json, "error"), err);

@@ -27,11 +27,13 @@ struct connection {
     struct session *session;
     struct loop_watch watch;
     struct buf in, out;
-    bool holds; /* the session ends with it */
-    bool asked; /* for a cell, at least once */
-    bool left;  /* it was interrupted before that */
-    bool waits; /* for its turn, with this: */
+    size_t sent; /* of `out`, which begins with that */
+    bool holds;  /* the session ends with it */
+    bool asked;  /* for a cell, at least once */
+    bool left;   /* it was interrupted before that */
+    bool waits;  /* for its turn, with this: */
     struct cell_request request;
+    char *later;                 /* a line that waits for the end of a question; NULL: none */
     int given[CONNECTION_GIVEN]; /* file descriptors that came with a line; only to a spare */
     size_t n_given;
 };
@@ -93,6 +95,7 @@ static void connection_drop(struct session *s, struct connection *c)
     buf_done(&c->in);
     buf_done(&c->out);
     free(take_ptr(c->request.code));
+    free(take_ptr(c->later));
     close_given(c);
     c->waits = c->holds = false;
     loop_free_later(&s->loop, &c->garbage);
@@ -100,21 +103,29 @@ static void connection_drop(struct session *s, struct connection *c)
         end_with(s);
 }
 
+/* Drops what was sent before `more` bytes are added.  A client may read 100 MB in small pieces: the
+ * rest is moved once for each half of it, not for each piece. */
+static void drop_sent(struct connection *c, size_t more)
+{
+    if (c->sent < c->out.len - c->sent && more <= OUT_MAX - c->out.len)
+        return;
+    buf_drop(&c->out, c->sent);
+    c->sent = 0;
+}
+
 /* False when the client is gone. */
 static bool write_out(struct session *s, struct connection *c)
 {
-    size_t at = 0;
-
-    while (at < c->out.len) {
-        ssize_t n = send(c->watch.fd, c->out.data + at, c->out.len - at, MSG_NOSIGNAL);
+    while (c->sent < c->out.len) {
+        ssize_t n = send(c->watch.fd, c->out.data + c->sent, c->out.len - c->sent, MSG_NOSIGNAL);
 
         if (n < 0 && errno != EAGAIN && errno != EINTR)
             return false;
         if (n <= 0)
             break;
-        at += (size_t)n;
+        c->sent += (size_t)n;
     }
-    buf_drop(&c->out, at);
+    drop_sent(c, 0);
     (void)loop_change(&s->loop, &c->watch, EPOLLIN | (c->out.len ? EPOLLOUT : 0u));
     return true;
 }
@@ -123,6 +134,7 @@ void connection_send(struct session *s, struct connection *c, const char *text, 
 {
     if (!c || !c->watch.on)
         return;
+    drop_sent(c, len);
     if (buf_add(&c->out, text, len) < 0 || !write_out(s, c))
         shutdown(c->watch.fd, SHUT_RDWR); /* its end is read in another turn */
 }
@@ -160,6 +172,15 @@ static void refuse_interrupted(struct connection *c)
     connection_error(c->session, c, &err);
 }
 
+static void refuse_second(struct connection *c)
+{
+    sbr_error err;
+
+    err_set(&err, SBR_E_BUSY, "session",
+            "a cell of this client waits already; send the next one when that has ended");
+    connection_error(c->session, c, &err);
+}
+
 /* An interrupt may come before its cell does, because a client sends both from two threads. */
 bool connection_interrupt(struct connection *c)
 {
@@ -182,12 +203,34 @@ void connection_wait(struct connection *c, struct cell_request *request)
         refuse_interrupted(c);
         return;
     }
-    free(c->request.code);
+    if (c->waits) {
+        free(take_ptr(request->code));
+        refuse_second(c);
+        return;
+    }
     c->request = *request;
     request->code = NULL;
     c->waits = true;
     link_remove(&c->link);
     list_append(&c->session->connections, &c->link); /* behind those that wait already */
+}
+
+bool connection_defer(struct connection *c, const json_t *line)
+{
+    if (!c->later)
+        return (c->later = json_dumps(line, JSON_COMPACT)) != NULL;
+    return false;
+}
+
+void connection_resume_lines(struct session *s)
+{
+    list_each(at, &s->connections) {
+        struct connection *c = link_owner(at, struct connection, link);
+        scoped_free char *line = s->asks ? NULL : take_ptr(c->later);
+
+        if (line)
+            s->hooks->line(s, c, line, strlen(line));
+    }
 }
 
 struct connection *connection_waiting(struct session *s, struct cell_request **ret)
@@ -303,12 +346,23 @@ static size_t count(const struct session *s)
     return n;
 }
 
+/* It is asked for nothing yet; a client reads this in place of its first answer. */
+static void refuse_client(int fd)
+{
+    static const char line[] =
+        "{\"type\":\"error\",\"error\":{\"code\":\"busy\",\"stage\":\"session\",\"message\":"
+        "\"the session has as many clients as it takes; ask again when one has left\"}}\n";
+
+    (void)!send(fd, line, sizeof(line) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 static void accepted(struct session *s, int fd)
 {
-    struct connection *c = NULL;
+    bool ours = peer_is_neighbour(fd, &s->home, NULL), fits = count(s) < CONNECTIONS_MAX;
+    struct connection *c = ours && fits ? calloc(1, sizeof(*c)) : NULL;
 
-    if (count(s) < CONNECTIONS_MAX && peer_is_neighbour(fd, &s->home, NULL))
-        c = calloc(1, sizeof(*c));
+    if (ours && !fits)
+        refuse_client(fd);
     if (!c) {
         close(fd);
         return;

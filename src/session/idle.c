@@ -46,12 +46,21 @@ static void wait_for_expiry(struct session *s)
     loop_set_timer(&s->loop, TIMER_IDLE, s->used_us + (s->bounds.idle_ms - before) * 1000, warn, s);
 }
 
+/* A client waits for a kernel that has to say something, or for a copy of its memory. */
+static bool is_awaited(const struct session *s)
+{
+    for (size_t i = 0; i < KERNELS_MAX; i++)
+        if (s->kernels[i].starter)
+            return true;
+    return s->asks || !link_is_alone(&s->copies);
+}
+
 static void freeze_due(void *context, uint32_t events)
 {
     struct session *s = context;
 
     (void)events;
-    if (s->state == SESSION_READY && !s->asking && link_is_alone(&s->copies))
+    if (s->state == SESSION_READY && !is_awaited(s))
         kernel_freeze(s, true);
     cell_slot_leave(s);
     wait_for_expiry(s);

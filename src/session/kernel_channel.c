@@ -20,12 +20,14 @@ static void broke(struct kernel *k)
     k->session->hooks->end_kernel(k, "the kernel broke its channel");
 }
 
-/* All whole frames.  A handler may end the session, and with it the bytes. */
+/* All whole frames.  A handler may end the kernel, and with it the bytes; the next cell may then
+ * have started another one in the same place, with bytes of its own. */
 static void handle_frames(struct kernel *k)
 {
+    uint64_t life = k->life;
     size_t at = 0;
 
-    while (k->watch.on) {
+    while (k->watch.on && k->life == life) {
         enum frame_found found;
         struct frame frame;
         size_t used = 0;
@@ -115,6 +117,7 @@ void kernel_channel_open(struct kernel *k, int fd)
     buf_init(&k->to, TO_KERNEL_MAX);
     buf_init(&k->from, FRAME_HEADER_MAX + FRAME_PAYLOAD_MAX + READ_SIZE);
     k->watch = loop_watch_of(fd, channel_ready, k);
+    k->life++;
     if (loop_add(&k->session->loop, &k->watch, EPOLLIN) < 0)
         k->session->hooks->end_kernel(k, "the kernel's channel cannot be watched");
 }

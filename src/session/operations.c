@@ -279,20 +279,32 @@ static void op_applied(struct session *s, struct connection *c, const json_t *li
                      &err);
 }
 
-/* False, and answered, when the kernel (NULL: it does not run) cannot be asked for this now. */
-static bool may_ask(struct session *s, struct connection *c, const struct kernel *k,
-                    const char *what)
+/* True, and answered, while the kernel executes cells.  A question of another client takes a
+ * moment: the line waits for its end. */
+static bool is_busy(struct session *s, struct connection *c, const json_t *line)
 {
+    if (s->state == SESSION_BUSY || s->replay.cells)
+        refuse(s, c, SBR_E_BUSY, "a cell runs; ask again when it has ended");
+    else if (s->asks && !connection_defer(c, line))
+        refuse(s, c, SBR_E_BUSY, "the kernel is asked something already; ask again");
+    return s->state == SESSION_BUSY || s->replay.cells || s->asks;
+}
+
+/* False, and answered now or later, when the kernel (NULL: it does not run) cannot be asked for
+ * this. */
+static bool may_ask(struct session *s, struct connection *c, const struct kernel *k,
+                    const json_t *line)
+{
+    const char *what = json_string_value(json_object_get(line, "op"));
+
     if (!has_kernel(s, c))
         return false;
     if (!k || !k->hello)
         refuse(s, c, SBR_E_BUSY, "no kernel of that language runs; a cell starts it");
-    else if (!kernel_can(k, what))
+    else if (!kernel_can(k, !strcmp(what, "rollback") ? "checkpoint" : what))
         refuse(s, c, SBR_E_UNSUPPORTED, "the kernel of this language cannot do that");
-    else if (s->state == SESSION_BUSY || s->asking)
-        refuse(s, c, SBR_E_BUSY, "a cell runs; ask again when it has ended");
     else
-        return true;
+        return !is_busy(s, c, line);
     return false;
 }
 
@@ -308,7 +320,7 @@ static void op_question(struct session *s, struct connection *c, const json_t *l
     if (!read_language(s, c, line, &language))
         return;
     k = second_kernel_find(s, language);
-    if (!may_ask(s, c, k, word))
+    if (!may_ask(s, c, k, line))
         return;
     if (json_is_string(code) && json_string_length(code) > FRAME_PAYLOAD_MAX) {
         refuse(s, c, SBR_E_INVALID, "the code has more than 16 MiB");
@@ -322,12 +334,13 @@ static void op_question(struct session *s, struct connection *c, const json_t *l
 }
 
 /* Saved states of the kernel are named by the cell that follows them. */
-static void ask_for_state(struct session *s, struct connection *c, const char *word,
+static void ask_for_state(struct session *s, struct connection *c, const json_t *line,
                           uint64_t number)
 {
+    const char *word = json_string_value(json_object_get(line, "op"));
     struct kernel *k = &s->kernels[0];
 
-    if (!may_ask(s, c, k, "checkpoint"))
+    if (!may_ask(s, c, k, line))
         return;
     question_begin(s, c, k, number);
     s->asks_state = true;
@@ -337,8 +350,7 @@ static void ask_for_state(struct session *s, struct connection *c, const char *w
 
 static void op_checkpoint(struct session *s, struct connection *c, const json_t *line)
 {
-    (void)line;
-    ask_for_state(s, c, "checkpoint", s->cells + 1);
+    ask_for_state(s, c, line, s->cells + 1);
 }
 
 /* Without a saved state the cells before it are executed again, in a new kernel. */
@@ -358,12 +370,7 @@ static void roll_back_by_replay(struct session *s, struct connection *c, uint64_
 
 static void op_fork(struct session *s, struct connection *c, const json_t *line)
 {
-    (void)line;
-    if (!has_kernel(s, c))
-        return;
-    if (s->state == SESSION_BUSY || s->asking)
-        refuse(s, c, SBR_E_BUSY, "a cell runs; ask again when it has ended");
-    else
+    if (has_kernel(s, c) && !is_busy(s, c, line))
         s->hooks->copy(s, c);
 }
 
@@ -375,12 +382,8 @@ static void op_rollback(struct session *s, struct connection *c, const json_t *l
         refuse(s, c, SBR_E_INVALID,
                "\"cell\" is the number of the cell before which you want to be");
     else if (snapshot_find(s, (uint64_t)cell))
-        ask_for_state(s, c, "rollback", (uint64_t)cell);
-    else if (!has_kernel(s, c))
-        return;
-    else if (s->state == SESSION_BUSY || s->asking)
-        refuse(s, c, SBR_E_BUSY, "a cell runs; ask again when it has ended");
-    else
+        ask_for_state(s, c, line, (uint64_t)cell);
+    else if (has_kernel(s, c) && !is_busy(s, c, line))
         roll_back_by_replay(s, c, (uint64_t)cell);
 }
 

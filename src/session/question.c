@@ -2,6 +2,7 @@
 #include <signal.h>
 
 #include "base/clock.h"
+#include "base/scope.h"
 #include "session/supervisor.h"
 
 #define ANSWER_US 30000000 /* for a kernel to answer */
@@ -23,9 +24,22 @@ static void no_answer(void *context, uint32_t events)
                    no_answer, s);
 }
 
+bool question_holds_cells(const struct session *s)
+{
+    return s->asks && s->asks_state;
+}
+
+struct connection *question_end(struct session *s)
+{
+    s->asks = false;
+    loop_set_timer(&s->loop, TIMER_ASK, 0, NULL, NULL);
+    return take_ptr(s->asking);
+}
+
 void question_begin(struct session *s, struct connection *c, struct kernel *k, uint64_t number)
 {
     kernel_freeze(s, false);
+    s->asks = true;
     s->asking = c;
     s->answers = k;
     s->asked = number;

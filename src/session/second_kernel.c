@@ -131,14 +131,12 @@ int second_kernel_get(struct session *s, const struct language *language, struct
 void second_kernel_end(struct kernel *k, const char *reason, sbr_error *ret)
 {
     struct session *s = k->session;
-    struct connection *asking = s->answers == k ? take_ptr(s->asking) : NULL;
+    struct connection *asking = s->asks && s->answers == k ? question_end(s) : NULL;
     struct connection *starter = take_ptr(k->starter);
 
     if (k->watch.fd < 0)
         return;
     err_set(ret, SBR_E_UNSUPPORTED, "session", "%s: %.400s", k->language->name, reason);
-    if (s->answers == k)
-        loop_set_timer(&s->loop, TIMER_ASK, 0, NULL, NULL);
     runner_signal_kernel(s->job, k->index, SIGKILL);
     kernel_channel_close(k);
     json_decref(take_ptr(k->hello));
@@ -146,4 +144,5 @@ void second_kernel_end(struct kernel *k, const char *reason, sbr_error *ret)
         connection_error(s, asking, ret);
     if (starter && starter != asking)
         connection_error(s, starter, ret);
+    connection_resume_lines(s);
 }

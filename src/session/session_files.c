@@ -194,6 +194,10 @@ json_t *session_files_put(struct session *s, const char *path, const char *base6
         err_set(err, SBR_E_INVALID, "session", "\"data_b64\" is no base64");
         return NULL;
     }
+    if (len > FILE_MAX) {
+        err_set(err, SBR_E_INVALID, "session", "'%.200s' has more than 64 MiB", path);
+        return NULL;
+    }
     if (check_path(path, err) < 0 || session_top_open(s, "work", &work, err) < 0)
         return NULL;
     r = write_file(&work, path, data, len, err);

@@ -154,9 +154,9 @@ static void refuse_asking(struct session *s)
     sbr_error err;
 
     err_set(&err, SBR_E_UNSUPPORTED, "session", "the session is lost: %.200s", s->reason);
-    if (s->asking && !s->asks_copy)
+    if (s->asks && !s->asks_copy)
         connection_error(s, s->asking, &err);
-    s->asking = NULL;
+    (void)question_end(s);
     for (size_t i = 0; i < KERNELS_MAX; i++)
         if (s->kernels[i].starter)
             connection_error(s, take_ptr(s->kernels[i].starter), &err);
@@ -348,8 +348,11 @@ void supervisor_go_on(struct session *s)
         s->hooks->spare_go_on(s);
         return;
     }
+    connection_resume_lines(s);
     if (s->state == SESSION_LOST)
         refuse_waiting(s);
+    if (s->state == SESSION_READY && question_holds_cells(s))
+        return;
     if (s->state == SESSION_READY && (s->replay.cells || connection_waiting(s, NULL)) &&
         !cell_slot_take(s))
         return;
@@ -408,23 +411,31 @@ static void is_ready(struct kernel *k, const struct frame *frame)
     supervisor_go_on(s);
 }
 
+/* Lines and cells that waited for it. */
+static void go_on_after_answer(struct session *s)
+{
+    connection_resume_lines(s);
+    if (s->state == SESSION_READY && connection_waiting(s, NULL))
+        supervisor_go_on(s);
+}
+
 static void answered(struct kernel *k, const struct frame *frame)
 {
     struct session *s = k->session;
     json_t *payload =
         json_loadb(frame->payload, frame->len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-    struct connection *asking = s->asking;
 
-    if (payload && s->answers == k && frame->number == s->asked) {
-        s->asking = NULL;
-        loop_set_timer(&s->loop, TIMER_ASK, 0, NULL, NULL);
-        if (asking && s->asks_state)
+    if (payload && s->asks && s->answers == k && frame->number == s->asked) {
+        struct connection *asking = question_end(s);
+
+        if (s->asks_state) /* the kernel is in another state, even if the client has left */
             supervisor_answer_state(s, asking, frame, payload);
         else if (s->asks_copy) /* the copy answers the client by itself */
             memory_copy_answered(s, frame, payload);
         else if (asking)
             connection_answer(s, asking,
                               json_pack("{s:s, s:O}", "status", frame->arg, "data", payload));
+        go_on_after_answer(s);
     }
     json_decref(payload);
 }

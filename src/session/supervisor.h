@@ -73,6 +73,7 @@ struct kernel {
     const struct language *language;
     struct loop_watch watch; /* of its channel; fd -1: it does not run */
     struct buf to, from;
+    uint64_t life;              /* counts the kernels that this place has had */
     json_t *hello;              /* the payload of `ready`; NULL: it has not said so yet */
     struct connection *starter; /* waits for that; of another language's only */
 };
@@ -204,7 +205,8 @@ struct session {
     struct replay replay;
     struct link snapshots;       /* struct snapshot, oldest first */
     struct link copies;          /* of this session, that have not begun yet */
-    struct connection *asking;   /* waits for an `answer` of a kernel */
+    bool asks;                   /* a kernel was asked, and has not answered */
+    struct connection *asking;   /* waits for that; NULL: it has left */
     struct kernel *answers;      /* that one */
     bool ask_pressed;            /* it was interrupted, because it did not answer */
     bool asks_state;             /* for a checkpoint or a rollback */
@@ -272,6 +274,10 @@ bool memory_copy_failed(struct session *s);
 /* question.c */
 /* Until it is answered, the kernel is asked for nothing else. */
 void question_begin(struct session *s, struct connection *c, struct kernel *k, uint64_t number);
+/* It was answered, or never will be; the client that waits for the answer, if it is still there. */
+struct connection *question_end(struct session *s);
+/* Whether cells have to wait for the answer: the files change with the state of the kernel. */
+bool question_holds_cells(const struct session *s);
 
 /* session_changes.c */
 /* As session_files_list.  `keep`: as a changeset, without a diff. */
@@ -423,6 +429,10 @@ void connection_hold(struct connection *c);
 bool connection_interrupt(struct connection *c);
 /* Keeps the code until nothing else runs. */
 void connection_wait(struct connection *c, struct cell_request *request);
+/* Keeps a line until no question is open; false: it keeps one already. */
+bool connection_defer(struct connection *c, const json_t *line);
+/* No question is open: handles the lines that were kept. */
+void connection_resume_lines(struct session *s);
 /* The first client that waits, and what it wants; NULL: none does.  `ret` may be NULL. */
 struct connection *connection_waiting(struct session *s, struct cell_request **ret);
 /* The same, and it waits no longer. */

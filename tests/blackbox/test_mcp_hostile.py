@@ -1,6 +1,8 @@
 """Clients of `sandbox-run mcp` that mean harm."""
 import json
+import os
 import resource
+import select
 import subprocess
 
 import pytest
@@ -106,3 +108,13 @@ def test_runs_of_an_agent_are_in_the_audit_that_its_operator_wants(folder):
     done = subprocess.run(support.command("audit", "--json"), env=support.surroundings(None, env), capture_output=True,
                           check=True, timeout=support.DEADLINE)
     assert run["run_id"] in done.stdout.decode()
+
+
+def test_a_client_that_does_not_read_does_not_keep_the_server(client):
+    """The answers fill the pipe, and then the server reads no more requests; it still ends when it is asked to."""
+    requests, line = client.process.stdin.fileno(), b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n'
+    os.set_blocking(requests, False)
+    while select.select([], [requests], [], 1)[1]:
+        os.write(requests, line * (4096 // len(line)))
+    client.process.terminate()
+    assert client.process.wait(20) == 0
