@@ -19,15 +19,45 @@
 #define PATIENCE_MS 60000
 #define LAST_MS 1000 /* for what is asked when the run was cancelled */
 
-/* How long one read waits. */
-static int set_patience(int fd, unsigned int ms)
+/* How long one read waits, or one connect or write. */
+static int set_patience(int fd, int which, unsigned int ms)
 {
     const struct timeval patience = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
 
-    return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    return setsockopt(fd, SOL_SOCKET, which, &patience, sizeof(patience));
 }
 
-static int connect_to(const char *path, sbr_error *err)
+/* How long the answer may still take, once the run is not wanted any more. */
+static bool is_over(const struct sandbox_wait *wait, uint64_t *end_us)
+{
+    uint64_t now_us = clock_now_us();
+
+    if (!backend_guest_is_wanted(wait) && *end_us > now_us + LAST_MS * 1000ULL)
+        *end_us = now_us + LAST_MS * 1000ULL;
+    return now_us > *end_us;
+}
+
+/* An engine that hangs accepts no connection, and then the kernel's queue of them is full. */
+static int await_connection(int fd, const struct sockaddr_un *address,
+                            const struct sandbox_wait *wait)
+{
+    uint64_t end_us = clock_now_us() + PATIENCE_MS * 1000ULL;
+
+    if (fd < 0 || set_patience(fd, SO_RCVTIMEO, SANDBOX_ASK_MS) < 0 ||
+        set_patience(fd, SO_SNDTIMEO, SANDBOX_ASK_MS) < 0)
+        return -1;
+    while (connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0) {
+        int problem = errno;
+
+        if ((problem != EAGAIN && problem != EINTR) || is_over(wait, &end_us)) {
+            errno = problem;
+            return -1;
+        }
+    }
+    return set_patience(fd, SO_SNDTIMEO, PATIENCE_MS);
+}
+
+static int connect_to(const char *path, const struct sandbox_wait *wait, sbr_error *err)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     scoped_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -36,8 +66,9 @@ static int connect_to(const char *path, sbr_error *err)
         return err_set(err, SBR_E_INVALID, "backend", "the path of the socket '%.100s' is too long",
                        path);
     snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-    if (fd < 0 || set_patience(fd, SANDBOX_ASK_MS) < 0 ||
-        connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0) {
+    if (await_connection(fd, &address, wait) < 0) {
+        if (!backend_guest_is_wanted(wait))
+            return backend_guest_not_wanted(err);
         err_set_errno(err, "backend", "no container engine can be reached at '%.100s'", path);
         if (errno == ENOENT || errno == ECONNREFUSED || errno == EACCES)
             err->code = SBR_E_UNSUPPORTED;
@@ -65,14 +96,16 @@ static int send_call(int fd, const struct backend_call *call, sbr_error *err)
     return r;
 }
 
-/* How long the answer may still take, once the run is not wanted any more. */
-static bool is_over(const struct sandbox_wait *wait, uint64_t *end_us)
+/* One byte more or many, or -1 where the engine says no more in time. */
+static ssize_t read_some(int fd, const struct sandbox_wait *wait, uint64_t *end_us, char *to,
+                         size_t room)
 {
-    uint64_t now_us = clock_now_us();
+    ssize_t n;
 
-    if (!backend_guest_is_wanted(wait) && *end_us > now_us + LAST_MS * 1000ULL)
-        *end_us = now_us + LAST_MS * 1000ULL;
-    return now_us > *end_us;
+    do
+        n = read(fd, to, room);
+    while (n < 0 && (errno == EINTR || errno == EAGAIN) && !is_over(wait, end_us));
+    return n;
 }
 
 /* Byte by byte, because what follows belongs to the caller. */
@@ -84,11 +117,7 @@ static int read_head(int fd, const struct sandbox_wait *wait, struct backend_rep
     size_t n = 0;
 
     while (n < sizeof(head) - 1 && (n < 4 || memcmp(head + n - 4, "\r\n\r\n", 4) != 0)) {
-        ssize_t got = read(fd, head + n, 1);
-
-        if (got < 0 && (errno == EINTR || errno == EAGAIN) && !is_over(wait, &end_us))
-            continue;
-        if (got <= 0)
+        if (read_some(fd, wait, &end_us, head + n, 1) <= 0)
             break;
         n++;
     }
@@ -102,30 +131,51 @@ static int read_head(int fd, const struct sandbox_wait *wait, struct backend_rep
     return 0;
 }
 
-int backend_http_stream(const char *socket_path, const struct backend_call *call,
-                        struct backend_reply *reply, sbr_error *err)
+static int call_engine(const char *socket_path, const struct backend_call *call,
+                       struct backend_reply *reply, sbr_error *err)
 {
-    scoped_fd int fd = connect_to(socket_path, err);
+    scoped_fd int fd = connect_to(socket_path, &call->wait, err);
 
     reply->asked = fd >= 0;
     reply->status = 0;
     reply->body[0] = '\0';
     if (fd < 0 || send_call(fd, call, err) < 0 || read_head(fd, &call->wait, reply, err) < 0)
         return err->code;
-    if (set_patience(fd, PATIENCE_MS) < 0)
+    return take_fd(fd);
+}
+
+int backend_http_stream(const char *socket_path, const struct backend_call *call,
+                        struct backend_reply *reply, sbr_error *err)
+{
+    scoped_fd int fd = call_engine(socket_path, call, reply, err);
+
+    if (fd < 0)
+        return err->code;
+    if (set_patience(fd, SO_RCVTIMEO, PATIENCE_MS) < 0)
         return err_set_errno(err, "backend", "cannot wait for the container engine");
     return take_fd(fd);
+}
+
+/* The beginning of it; an engine that stops in the middle has said enough. */
+static void read_body(int fd, const struct sandbox_wait *wait, struct backend_reply *reply)
+{
+    uint64_t end_us = clock_now_us() + PATIENCE_MS * 1000ULL;
+    size_t len = 0;
+    ssize_t n;
+
+    while (len < BACKEND_REPLY_MAX &&
+           (n = read_some(fd, wait, &end_us, reply->body + len, BACKEND_REPLY_MAX - len)) > 0)
+        len += (size_t)n;
+    reply->body[len] = '\0';
 }
 
 int backend_http_ask(const char *socket_path, const struct backend_call *call,
                      struct backend_reply *reply, sbr_error *err)
 {
-    scoped_fd int fd = backend_http_stream(socket_path, call, reply, err);
-    ssize_t n;
+    scoped_fd int fd = call_engine(socket_path, call, reply, err);
 
     if (fd < 0)
         return err->code;
-    n = fd_read_full(fd, reply->body, BACKEND_REPLY_MAX);
-    reply->body[n > 0 ? n : 0] = '\0';
+    read_body(fd, &call->wait, reply);
     return 0;
 }

@@ -7,12 +7,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include "engine/engine_internal.h"
 
 #define ACCEPT_AT_ONCE 64
+#define SILENT_US 2000000ULL /* a client asks as soon as it is connected */
+#define PAUSE_US 50000
 
 void client_drop(struct client *client)
 {
@@ -81,12 +84,39 @@ static void client_spoke(void *context, uint32_t events)
         close(fds[--n]);
 }
 
-/* More connections than can queue: replies with a refusal, and closes. */
+/* More connections than can queue: replies with a refusal, and closes.  What is closed before its
+ * request was read makes the client's socket report an error instead of the reply. */
 static void turn_away(int fd)
 {
     struct engine_reply reply = reply_of(ENGINE_REFUSED, "the engine has too many connections");
+    struct engine_request unused;
+    int fds[FD_MAX_PASSED];
+    size_t n = 0;
 
+    (void)fd_receive(fd, &unused, sizeof(unused), fds, &n);
+    while (n > 0)
+        close(fds[--n]);
     (void)fd_send(fd, &reply, sizeof(reply), NULL, 0);
+}
+
+/* Runtimes keep connections for later runs, and make a new one where the engine closed one.  Closes
+ * the one that was idle for longest; false: all are in use. */
+static bool drop_idle(struct engine *engine)
+{
+    struct client *oldest = NULL;
+    uint64_t now_us = clock_now_us();
+
+    list_each(at, &engine->clients) {
+        struct client *client = link_owner(at, struct client, link);
+
+        if (client->state == CLIENT_IDLE &&
+            (client->was_answered || now_us - client->idle_since_us >= SILENT_US) &&
+            (!oldest || client->idle_since_us < oldest->idle_since_us))
+            oldest = client;
+    }
+    if (oldest)
+        client_drop(oldest);
+    return oldest;
 }
 
 static struct client *add_client(struct engine *engine, int fd, const struct ucred *peer)
@@ -99,6 +129,7 @@ static struct client *add_client(struct engine *engine, int fd, const struct ucr
     client->engine = engine;
     client->fd = fd;
     client->reported_position = UINT32_MAX;
+    client->idle_since_us = clock_now_us();
     queue_ticket_init(&client->ticket);
     link_init(&client->waiting);
     client->watch = loop_watch_of(fd, client_spoke, client);
@@ -111,6 +142,27 @@ static struct client *add_client(struct engine *engine, int fd, const struct ucr
     return client;
 }
 
+/* Without a free descriptor: a connection stays in the queue of the socket, which the loop would
+ * report again and again. */
+static void pause_accepting(struct engine *engine)
+{
+    if (drop_idle(engine))
+        return;
+    (void)loop_change(&engine->events, &engine->listener, 0);
+    engine->accept_us = clock_now_us() + PAUSE_US;
+}
+
+uint64_t clients_accept_again(struct engine *engine, uint64_t now_us)
+{
+    if (!engine->accept_us || engine->listen_fd < 0)
+        return NEVER;
+    if (now_us < engine->accept_us)
+        return engine->accept_us;
+    engine->accept_us = 0;
+    (void)loop_change(&engine->events, &engine->listener, EPOLLIN);
+    return NEVER;
+}
+
 void clients_accept(void *context, uint32_t events)
 {
     struct engine *engine = context;
@@ -121,6 +173,8 @@ void clients_accept(void *context, uint32_t events)
         struct client *client;
         struct ucred peer;
 
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+            pause_accepting(engine);
         if (fd < 0)
             return;
         if (!peer_is_neighbour(fd, &engine->home, &peer)) {
@@ -128,7 +182,7 @@ void clients_accept(void *context, uint32_t events)
             log_info("engine", "a connection was refused: another user, or another namespace");
             continue;
         }
-        if (engine->n_clients >= engine->max_clients) {
+        if (engine->n_clients >= engine->max_clients && !drop_idle(engine)) {
             engine->n_refused++;
             turn_away(fd);
             continue;

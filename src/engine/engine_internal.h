@@ -86,7 +86,8 @@ enum standby_state {
     STANDBY_FORKED, /* confines itself, warms up */
     STANDBY_READY,
     STANDBY_LEASED,
-    STANDBY_ENDING /* killed, not dead yet */
+    STANDBY_UNWANTED, /* ordered, and killed as soon as it is forked */
+    STANDBY_ENDING    /* killed, not dead yet */
 };
 
 /* One sandbox, from its order until nothing of it is left. */
@@ -98,7 +99,6 @@ struct standby {
     struct slot_entry *slot;
     enum standby_state state;
     bool dead;       /* died while it was leased */
-    bool unwanted;   /* ends as soon as it is forked */
     bool given_away; /* a client has the sandbox; we keep its pidfd */
     int pidfd;
     struct ids ids; /* of one that was handed over: reserved until its end */
@@ -129,6 +129,9 @@ struct client {
     bool unknown;               /* did not send its blueprint */
     bool declined;              /* its blueprint was refused */
     uint32_t reported_position; /* of a queued one */
+    uint64_t waits_until_us;    /* of a waiting one: then it runs cold */
+    uint64_t idle_since_us;     /* of an idle one */
+    bool was_answered;          /* a lease of it has ended, or was refused */
     char process[24];           /* its name when it gives none */
 };
 
@@ -164,7 +167,8 @@ struct engine {
     struct link free_slots, dirty_slots;
     uint32_t n_slots, n_free, n_dirty;
     uint64_t started_us, maintenance_us, positions_us, targets_us;
-    uint64_t quiet_us; /* nothing that can wait is done before */
+    uint64_t quiet_us;  /* nothing that can wait is done before */
+    uint64_t accept_us; /* no connection is accepted before; 0: at once */
     bool draining, over, ready;
     uint64_t drain_end_us;
     bool changed;          /* maintenance must look at something */
@@ -176,6 +180,8 @@ struct engine {
 
 /* clients.c: connections and requests. */
 void clients_accept(void *context, uint32_t events);
+/* Accepts again after descriptors ran out.  Returns when to come back. */
+uint64_t clients_accept_again(struct engine *engine, uint64_t now_us);
 /* Ends the connection and releases everything that it holds. */
 void client_drop(struct client *client);
 
@@ -199,6 +205,8 @@ bool leases_hand_over(struct pool *pool);
 void leases_make(struct pool *pool);
 /* Nothing can be made in this pool for now: all waiting clients run cold. */
 void leases_go_cold(struct pool *pool, const char *reason);
+/* Clients that have waited too long run cold.  Returns when to come back. */
+uint64_t leases_end_waits(struct engine *engine, uint64_t now_us);
 void leases_report_positions(struct engine *engine);
 void leases_refuse_queued(struct engine *engine);
 
@@ -225,6 +233,8 @@ void pool_factory_dismiss(struct pool_factory *factory);
 void pool_factory_close_unused(struct pool_factory *factory);
 /* A sandbox that the factory made has failed. */
 void pool_factory_failed(struct pool_factory *factory, const char *reason);
+/* Replaces factories that do not answer. */
+void pool_factories_check(struct engine *engine, uint64_t now_us);
 /* The engine ends: ends all factories and everything that they made. */
 void pool_factories_close_all(struct engine *engine);
 

@@ -8,13 +8,15 @@
 #include "base/clock.h"
 #include "engine/engine_internal.h"
 
-#define QUIET_US 300 /* most clients with consecutive runs are back by then */
+#define QUIET_US 300       /* most clients with consecutive runs are back by then */
+#define WAIT_US 1500000ULL /* for a sandbox; less than the patience of a client (job/warm.c) */
 
 static void refuse(struct client *client, const char *reason)
 {
     struct engine_reply reply = reply_of(ENGINE_REFUSED, reason);
 
     client->engine->n_refused++;
+    client->was_answered = true;
     (void)reply_send(client, &reply, NULL, 0);
 }
 
@@ -73,6 +75,7 @@ static void wait_for_one(struct client *client)
     struct pool *pool = client->pool;
 
     client->state = CLIENT_WAITING;
+    client->waits_until_us = clock_now_us() + WAIT_US;
     list_append(&pool->waiting, &client->waiting);
     pool->n_waiting++;
     leases_make(pool);
@@ -83,7 +86,7 @@ void leases_make(struct pool *pool)
     while (pool->n_making < pool->n_waiting)
         if (standby_order(pool) != 0)
             break;
-    if (pool->n_waiting && !pool->n_making && !pool->factory)
+    if (pool->n_waiting && !pool->n_making) /* and nothing would report that one can be made */
         leases_go_cold(pool, "no sandbox can be made ahead at the moment");
 }
 
@@ -125,15 +128,37 @@ static void serve(struct client *client)
     }
 }
 
+static void stop_waiting(struct client *client, const char *reason)
+{
+    link_remove(&client->waiting);
+    client->pool->n_waiting--;
+    go_cold(client, reason);
+}
+
 void leases_go_cold(struct pool *pool, const char *reason)
 {
-    list_each(at, &pool->waiting) {
-        struct client *client = link_owner(at, struct client, waiting);
+    list_each(at, &pool->waiting)
+        stop_waiting(link_owner(at, struct client, waiting), reason);
+}
 
-        link_remove(&client->waiting);
-        pool->n_waiting--;
-        go_cold(client, reason);
+uint64_t leases_end_waits(struct engine *engine, uint64_t now_us)
+{
+    uint64_t next_us = NEVER;
+
+    list_each(at, &engine->pools) {
+        struct pool *pool = link_owner(at, struct pool, link);
+
+        list_each(waiting, &pool->waiting) { /* oldest first */
+            struct client *client = link_owner(waiting, struct client, waiting);
+
+            if (client->waits_until_us > now_us) {
+                next_us = client->waits_until_us < next_us ? client->waits_until_us : next_us;
+                break;
+            }
+            stop_waiting(client, "making a sandbox takes too long");
+        }
     }
+    return next_us;
 }
 
 static void use_pool(struct client *client, struct pool *pool)
@@ -239,11 +264,13 @@ void lease_end(struct client *client)
     client->pool = NULL;
     client->state = CLIENT_IDLE;
     client->reported_position = UINT32_MAX;
+    client->was_answered = true;
+    client->idle_since_us = clock_now_us();
     if (pool)
         pool->n_users--;
     queue_leave(&engine->queue, &client->ticket);
     engine->changed = true;
-    engine->quiet_us = clock_now_us() + QUIET_US;
+    engine->quiet_us = client->idle_since_us + QUIET_US;
 }
 
 void leases_refuse_queued(struct engine *engine)

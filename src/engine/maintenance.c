@@ -139,6 +139,7 @@ static bool make_urgent(struct engine *engine, uint64_t now_us)
 static uint64_t look_around(struct engine *engine, uint64_t now_us)
 {
     if (now_us >= engine->maintenance_us) {
+        pool_factories_check(engine, now_us);
         look_at_pools(engine, now_us);
         engine->maintenance_us = look_again(engine, now_us);
     }
@@ -152,8 +153,11 @@ static uint64_t look_around(struct engine *engine, uint64_t now_us)
 
 uint64_t maintenance_run(struct engine *engine, uint64_t now_us)
 {
-    uint64_t next_us = engine->draining ? engine->drain_end_us : NEVER;
+    uint64_t next_us =
+        earlier(leases_end_waits(engine, now_us), clients_accept_again(engine, now_us));
 
+    if (engine->draining)
+        next_us = earlier(next_us, engine->drain_end_us);
     if (engine->changed) { /* stock may have to be filled again */
         engine->maintenance_us = earlier(engine->maintenance_us, now_us + LOOK_EVERY_US);
         engine->changed = make_urgent(engine, now_us);

@@ -11,6 +11,15 @@
 #include "engine/engine_internal.h"
 
 #define MANY_LOST 8 /* sandboxes in a row: then the factory or the blueprint is at fault */
+#define SECOND_US 1000000ULL
+#define START_US (120 * SECOND_US) /* until its root is built and its runtime is warm */
+
+/* How long a sandbox may stay in a state; 0: without end.  A factory only forks, but what it forked
+ * may have to start a runtime. */
+static const uint64_t longest_us[] = { [STANDBY_ORDERED] = 5 * SECOND_US,
+                                       [STANDBY_UNWANTED] = 5 * SECOND_US,
+                                       [STANDBY_FORKED] = 30 * SECOND_US,
+                                       [STANDBY_ENDING] = 0 };
 
 static void set_reason(struct pool *pool, const char *reason)
 {
@@ -116,38 +125,56 @@ void pool_factory_dismiss(struct pool_factory *factory)
     pool_factory_retire(factory);
 }
 
+/* Delays the pool's next factory. */
+static void note_failure(struct pool *pool, const char *reason)
+{
+    pool->failures++;
+    pool->not_before_us = clock_now_us() + pool_size_back_off_us(pool->failures);
+    set_reason(pool, reason);
+    pool->engine->changed = true;
+}
+
+/* The clients that wait have nothing to wait for. */
+static void report_stuck(struct pool *pool, const char *reason)
+{
+    if (!pool->factory && !pool->successor)
+        pool->engine->reports->pool_stuck(pool, reason);
+}
+
 /* The factory is dead, or is ended here, with everything that it made. */
 static void pool_factory_end(struct pool_factory *factory, const char *reason)
 {
     struct pool *pool = factory->pool;
-    struct engine *engine = pool->engine;
 
     if (factory->over)
         return;
-    pool->failures++;
-    pool->not_before_us = clock_now_us() + pool_size_back_off_us(pool->failures);
-    set_reason(pool, reason);
+    if (!factory->retired)
+        note_failure(pool, reason);
     log_info("engine", "%s: its factory ended: %s", pool->name, reason);
     factory->over = true;
     factory->retired = false; /* keeps it until the loops are through its standbys */
     leave_pool(factory);
-    engine->changed = true;
-    list_each(at, &factory->standbys) {
-        struct standby *standby = link_owner(at, struct standby, link);
-
-        if (standby->state != STANDBY_ORDERED && standby->state != STANDBY_LEASED)
-            standby_end(standby);
-    }
+    end_idle_standbys(factory);
     end_factory(factory);
     list_each(at, &factory->standbys) {
         struct standby *standby = link_owner(at, struct standby, link);
 
-        if (standby->state == STANDBY_ORDERED)
+        if (standby->state == STANDBY_UNWANTED)
             standby_abandon(standby);
     }
-    if (!pool->factory && !pool->successor)
-        engine->reports->pool_stuck(pool, reason);
+    report_stuck(pool, reason);
     pool_factory_retire(factory);
+}
+
+/* Another one has to take its place; the runs that it made sandboxes for go on. */
+static void give_up(struct pool_factory *factory, const char *reason)
+{
+    struct pool *pool = factory->pool;
+
+    note_failure(pool, reason);
+    log_info("engine", "%s: its factory is given up: %s", pool->name, reason);
+    pool_factory_dismiss(factory);
+    report_stuck(pool, reason);
 }
 
 void pool_factory_failed(struct pool_factory *factory, const char *reason)
@@ -156,7 +183,44 @@ void pool_factory_failed(struct pool_factory *factory, const char *reason)
 
     set_reason(pool, reason);
     if (++pool->losses % MANY_LOST == 0 && !factory->retired)
-        pool_factory_end(factory, reason);
+        give_up(factory, reason);
+}
+
+static bool is_leased(const struct pool_factory *factory)
+{
+    list_each(at, &factory->standbys)
+        if (link_owner(at, struct standby, link)->state == STANDBY_LEASED)
+            return true;
+    return false;
+}
+
+/* A process that was stopped, or a runtime that hangs: it is alive, and nothing comes of it. */
+static bool is_silent(const struct pool_factory *factory, uint64_t now_us)
+{
+    if (!factory->core.ready)
+        return now_us >= factory->started_us + START_US;
+    list_each(at, &factory->standbys) {
+        const struct standby *standby = link_owner(at, struct standby, link);
+        uint64_t longest = longest_us[standby->state];
+
+        if (longest && now_us >= standby->ordered_us + longest)
+            return true;
+    }
+    return false;
+}
+
+void pool_factories_check(struct engine *engine, uint64_t now_us)
+{
+    list_each(at, &engine->factories) {
+        struct pool_factory *factory = link_owner(at, struct pool_factory, link);
+
+        if (factory->over || !is_silent(factory, now_us))
+            continue;
+        if (!factory->retired)
+            give_up(factory, "its factory does not answer");
+        else if (!is_leased(factory))
+            pool_factory_end(factory, "its factory does not answer");
+    }
 }
 
 static void became_ready(struct pool_factory *factory)

@@ -157,11 +157,11 @@ static int fill(struct pool *pool, const struct engine_request *request, size_t 
 struct pool *pool_add_bytes(struct engine *engine, const struct engine_request *request,
                             char *take_bytes, size_t len, sbr_error *err)
 {
-    struct pool *pool = calloc(1, sizeof(*pool));
+    struct pool *pool = engine->n_pools < MAX_POOLS ? calloc(1, sizeof(*pool)) : NULL;
 
     if (!pool) {
         free(take_bytes);
-        err_set_oom(err, "engine");
+        err_set(err, SBR_E_BUSY, "engine", "there is no room for another pool");
         return NULL;
     }
     pool->engine = engine;

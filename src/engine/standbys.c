@@ -2,6 +2,7 @@
  *
  *   ORDERED --forked--> FORKED --ready--> READY --granted--> LEASED --done or gone--> ENDING
  *      \____________ dies, fails or is not wanted any more: ENDING ____________/
+ *   ORDERED --not wanted any more--> UNWANTED --forked--> ENDING
  *   ENDING --dead--> freed, its cgroup slot is dirty */
 #include <fcntl.h>
 #include <signal.h>
@@ -64,6 +65,7 @@ static void leave_state(struct standby *standby)
     case STANDBY_LEASED:
         pool->n_leased--;
         break;
+    case STANDBY_UNWANTED:
     case STANDBY_ENDING:
         break;
     }
@@ -77,14 +79,9 @@ static void kill_all_in(struct standby *standby)
         syscall(SYS_pidfd_send_signal, standby->pidfd, SIGKILL, NULL, 0);
 }
 
-void standby_end(struct standby *standby)
+/* Of one that is forked. */
+static void end_forked(struct standby *standby)
 {
-    if (standby->state == STANDBY_ORDERED) { /* it must be forked first */
-        standby->unwanted = true;
-        return;
-    }
-    if (standby->state == STANDBY_ENDING)
-        return;
     leave_state(standby);
     standby->state = STANDBY_ENDING;
     loop_remove(&engine_of(standby)->events, &standby->control);
@@ -94,6 +91,16 @@ void standby_end(struct standby *standby)
         return;
     }
     kill_all_in(standby);
+}
+
+void standby_end(struct standby *standby)
+{
+    if (standby->state == STANDBY_ORDERED) { /* it must be forked first, which may never happen */
+        leave_state(standby);
+        standby->state = STANDBY_UNWANTED;
+    } else if (standby->state != STANDBY_UNWANTED && standby->state != STANDBY_ENDING) {
+        end_forked(standby);
+    }
 }
 
 void standby_abandon(struct standby *standby)
@@ -223,12 +230,15 @@ static int watch_standby(struct standby *standby)
 
 void standby_forked(struct standby *standby)
 {
-    standby->state = STANDBY_FORKED;
+    bool is_wanted = standby->state == STANDBY_ORDERED;
+
+    if (is_wanted)
+        standby->state = STANDBY_FORKED;
     if (watch_standby(standby) < 0) { /* nothing would report its end, so wait for it */
         lost(standby, "it cannot be watched");
         finish(standby);
-    } else if (standby->unwanted) {
-        standby_end(standby);
+    } else if (!is_wanted) {
+        end_forked(standby);
     }
 }
 

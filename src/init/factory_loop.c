@@ -54,12 +54,24 @@ static void __attribute__((noreturn)) be_zygote(const struct inside *in, int pla
     _exit(127); /* lint-ok: _exit: the child of a fork */
 }
 
+/* False: the runtime has ended, or the engine has, whose end the factory must not outlive. */
+static bool await_zygote(const struct inside *in, int warm_fd)
+{
+    struct pollfd fds[] = { { .fd = warm_fd, .events = POLLIN },
+                            { .fd = in->control_fd, .events = 0 } };
+    char byte;
+
+    while (poll(fds, ARRAY_LEN(fds), -1) < 0)
+        if (errno != EINTR)
+            return false;
+    return !fds[1].revents && read(warm_fd, &byte, 1) == 1;
+}
+
 /* Starts the runtime that workers are forked from.  Returns when it is warm:
  * its pidfd, or negative. */
 static int start_zygote(const struct inside *in, int plan_fd, sbr_error *err)
 {
     int warm[2], pidfd;
-    char byte;
     pid_t pid;
 
     if (pipe2(warm, O_CLOEXEC) < 0)
@@ -69,7 +81,7 @@ static int start_zygote(const struct inside *in, int plan_fd, sbr_error *err)
         be_zygote(in, plan_fd, warm[1]);
     close(warm[1]);
     pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
-    if (pidfd < 0 || read(warm[0], &byte, 1) != 1) {
+    if (pidfd < 0 || !await_zygote(in, warm[0])) {
         close(warm[0]);
         scope_close_fd(&pidfd);
         return err_set(err, SBR_E_SYSTEM, "zygote", "'%.200s' could not be made ready",

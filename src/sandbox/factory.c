@@ -66,6 +66,9 @@ static int prepare_zygote(struct factory *factory, struct far_channels *far, sbr
         return err_set_errno(err, "zygote", "cannot make a socket pair");
     factory->zygote = pair[0];
     far->fds[FACTORY_ZYGOTE] = pair[1];
+    /* A zygote that hangs must not stop the engine: orders that it does not read fail. */
+    if (fcntl(factory->zygote, F_SETFL, O_NONBLOCK) < 0)
+        return err_set_errno(err, "zygote", "cannot prepare its socket");
     far->fds[FACTORY_LIBRARY] = fd_sealed_memory("worker", worker_image.start, len, MFD_EXEC);
     if (far->fds[FACTORY_LIBRARY] < 0 && errno == EINVAL) /* before Linux 6.3 */
         far->fds[FACTORY_LIBRARY] = fd_sealed_memory("worker", worker_image.start, len, 0);

@@ -25,8 +25,13 @@
 #define MAX_PAGES 4000
 #define AT_ONCE (64u << 10) /* mapped by the kernel when one page of a file is touched */
 
-struct page {
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
+struct pages {
     uintptr_t address;
+    uint32_t len; /* bytes: one page, until all are known */
     bool is_written;
 };
 
@@ -34,20 +39,20 @@ struct page {
  * may share it (private_memory.c). */
 struct notes {
     size_t n;
-    struct page pages[MAX_PAGES];
+    struct pages pages[MAX_PAGES];
 };
 
 static struct notes *notes;
 static bool is_sample;
 
-static void note_page(uintptr_t address, bool is_written)
+static void note_page(uintptr_t address, size_t len, bool is_written)
 {
-    const struct page *last = notes->n ? &notes->pages[notes->n - 1] : NULL;
+    const struct pages *last = notes->n ? &notes->pages[notes->n - 1] : NULL;
 
     if (!is_written && last && !last->is_written && last->address / AT_ONCE == address / AT_ONCE)
         return;
     if (notes->n < MAX_PAGES)
-        notes->pages[notes->n++] = (struct page){ address, is_written };
+        notes->pages[notes->n++] = (struct pages){ address, (uint32_t)len, is_written };
 }
 
 /* A written page is no longer shared with the zygote; any other page only has to be mapped. */
@@ -69,9 +74,9 @@ static void note_mapping(int pagemap, uintptr_t start, uintptr_t end, bool writa
             if (!(entry & PAGE_PRESENT))
                 continue;
             if (writable && entry & PAGE_EXCLUSIVE && !(entry & PAGE_OF_FILE))
-                note_page(start + i * page, true);
+                note_page(start + i * page, page, true);
             else if (!writable && entry & PAGE_OF_FILE)
-                note_page(start + i * page, false);
+                note_page(start + i * page, page, false);
         }
         start += n * page;
     }
@@ -94,27 +99,60 @@ void prefault_note(void)
     fclose(maps);
 }
 
+static void touch(const struct pages *pages)
+{
+    const size_t size = (size_t)sysconf(_SC_PAGESIZE);
+
+    for (size_t at = 0; at < pages->len; at += size) {
+        volatile char *byte = (volatile char *)pages->address + at;
+        char value = *byte;
+
+        if (pages->is_written)
+            *byte = value;
+    }
+}
+
+/* One call copies all written pages of a range without the cost of a fault for each.  For pages
+ * that are only mapped it would gain nothing: one fault maps all around it. */
 void prefault_repeat(void)
 {
     for (size_t i = 0; notes && i < notes->n; i++) {
-        volatile char *byte = (volatile char *)notes->pages[i].address;
-        char value = *byte;
+        const struct pages *pages = &notes->pages[i];
+        bool copied = pages->is_written &&
+                      (madvise((void *)pages->address, pages->len, MADV_POPULATE_WRITE) == 0 ||
+                       errno != EINVAL); /* which means an older kernel */
 
-        if (notes->pages[i].is_written)
-            *byte = value;
+        if (!copied)
+            touch(pages);
     }
 }
 
 /* Drops pages that only the copy had mapped. */
 static void forget_unmapped(void)
 {
-    const size_t size = (size_t)sysconf(_SC_PAGESIZE);
     size_t n = 0;
 
     for (size_t i = 0; i < notes->n; i++) {
-        struct page page = notes->pages[i];
+        struct pages page = notes->pages[i];
 
-        if (msync((void *)page.address, size, MS_ASYNC) == 0)
+        if (msync((void *)page.address, page.len, MS_ASYNC) == 0)
+            notes->pages[n++] = page;
+    }
+    notes->n = n;
+}
+
+/* Makes one range of written pages that follow each other. */
+static void join(void)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < notes->n; i++) {
+        struct pages page = notes->pages[i], *last = n ? &notes->pages[n - 1] : NULL;
+
+        if (last && last->is_written && page.is_written &&
+            last->address + last->len == page.address)
+            last->len += page.len;
+        else
             notes->pages[n++] = page;
     }
     notes->n = n;
@@ -136,6 +174,7 @@ void prefault_is_sample(void)
 void prefault_end(void)
 {
     forget_unmapped();
+    join();
 }
 
 int sbr_worker_prefault(void)

@@ -1,4 +1,5 @@
 """A backend's container around the sandbox: the same results, the runtime's own failures, nothing left."""
+import contextlib
 import fcntl
 import json
 import os
@@ -251,6 +252,51 @@ def test_a_start_that_hangs_is_cancelled_at_once(folder, kind, how):
         assert not pathlib.Path(f"/proc/{(folder / 'runtime').read_text().strip()}").exists()
     else:
         peer.close()
+
+
+CONNECT = {"x86_64": "42", "aarch64": "203"}
+
+
+def connects(process):
+    """It is in this system call."""
+    return pathlib.Path(f"/proc/{process.pid}/syscall").read_text().split()[0] == CONNECT[os.uname().machine]
+
+
+def test_an_engine_whose_queue_is_full_is_left_alone_at_once(folder):
+    """It hangs, and as many wait for it as the kernel allows."""
+    env = {"SANDBOX_RUN_CONTAINERS": str(folder / "containers")}
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(socket.socket(socket.AF_UNIX))
+        listener.bind(str(folder / "engine"))
+        listener.listen(0)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                peer = stack.enter_context(socket.socket(socket.AF_UNIX))
+                peer.setblocking(False)
+                peer.connect(str(folder / "engine"))
+        with started("exec", "--backend", f"docker:{folder}/engine", "--", "true", env=env) as process:
+            assert wait_until(lambda: connects(process))
+            before = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(SOON) == 128 + signal.SIGINT, process.stderr.read()
+            assert time.monotonic() - before < CANCELLED_S
+
+
+def test_an_answer_that_stops_in_the_middle_holds_no_cancelled_run(folder):
+    env = {"SANDBOX_RUN_CONTAINERS": str(folder / "containers")}
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folder / "engine"))
+        listener.listen(4)
+        listener.settimeout(SOON)
+        with started("exec", "--backend", f"docker:{folder}/engine", "--", "true", env=env) as process:
+            peer, _ = listener.accept()
+            with peer:
+                peer.recv(65536)
+                peer.sendall(REFUSED[:-9])
+                before = time.monotonic()
+                process.send_signal(signal.SIGINT)
+                process.wait(SOON)
+                assert time.monotonic() - before < CANCELLED_S
 
 
 REFUSED = b'HTTP/1.0 500 No\r\n\r\n{"message":"out of luck"}'
