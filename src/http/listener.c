@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -17,6 +18,9 @@
 
 #define SOCKET_NAME "http.sock"
 #define BACKLOG 1024
+#define UNREAD_MS (5 * 60 * 1000) /* a client that reads nothing for so long is gone    */
+#define KEEP_IDLE_S 60            /* a connection without a byte is asked whether it is */
+#define KEEP_EVERY_S 15           /* still there, so often until UNREAD_MS are over     */
 
 int listener_default_path(char path[LISTENER_PATH_SIZE], sbr_error *err)
 {
@@ -128,6 +132,36 @@ static socklen_t parse(const char *text, union address *ret)
     return inet_pton(AF_INET, host, &ret->v4.sin_addr) == 1 ? sizeof(ret->v4) : 0;
 }
 
+static int unread_ms(void)
+{
+#ifdef SBR_TEST_HOOKS
+    const char *ms = getenv("SANDBOX_RUN_TEST_UNREAD");
+
+    if (ms)
+        return (int)strtoul(ms, NULL, 10);
+#endif
+    return UNREAD_MS;
+}
+
+/* Connections inherit this.  Without it, a client that reads nothing, or whose machine is gone,
+ * would keep a connection and the reply that waits for it as long as the gateway lives. */
+static int set_patience(int fd)
+{
+    const struct {
+        int level, name, value;
+    } options[] = {
+        { SOL_SOCKET, SO_KEEPALIVE, 1 },
+        { IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_S },
+        { IPPROTO_TCP, TCP_KEEPINTVL, KEEP_EVERY_S },
+        { IPPROTO_TCP, TCP_USER_TIMEOUT, unread_ms() },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(options); i++)
+        if (setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(int)) < 0)
+            return -1;
+    return 0;
+}
+
 int listener_open_tcp(const char *text, bool anywhere, int *ret_fd, sbr_error *err)
 {
     union address address;
@@ -145,7 +179,7 @@ int listener_open_tcp(const char *text, bool anywhere, int *ret_fd, sbr_error *e
                        text);
     fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 || set_patience(fd) < 0 ||
         bind(fd, &address.any, len) < 0 || listen(fd, BACKLOG) < 0)
         return err_set_errno(err, "http", "cannot listen at %.60s", text);
     *ret_fd = take_fd(fd);
