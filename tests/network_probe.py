@@ -166,6 +166,13 @@ def dns(name, kind=1, server=None):
     return dns_raw(question(name, kind).hex(), server)
 
 
+def dns_took(name):
+    """How long one question had to wait, in milliseconds."""
+    started = time.monotonic()
+    dns(name)
+    return int((time.monotonic() - started) * 1000)
+
+
 def dns_text(name):
     """The first TXT record, whole."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:

@@ -1,8 +1,10 @@
 """--publish: ports of the host's loopback that lead into a sandbox."""
 import contextlib
 import json
+import os
 import pathlib
 import re
+import resource
 import socket
 
 import pytest
@@ -122,6 +124,54 @@ def test_urgent_bytes_hold_nothing_up(any_caller):
             client.shutdown(socket.SHUT_WR)
             assert read_all(client) == b"end"
         assert process.stdout.read() == b"before ! behind"
+
+
+def relay_of(pid):
+    """The process that relays for a run."""
+    return next(int(task) for task in os.listdir("/proc") if task.isdigit() and
+                parent_and_ticks(task)[0] == pid and
+                pathlib.Path(f"/proc/{task}/cmdline").read_bytes().startswith(b"sandbox-run-publish"))
+
+
+def parent_and_ticks(pid):
+    """The parent of a process, and the CPU time that it has used."""
+    try:
+        words = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0, 0
+    return int(words[1]), int(words[11]) + int(words[12])
+
+
+DEAF = """
+import socket, time
+server, kept = socket.create_server(("127.0.0.1", 80), backlog=512), []
+print("up", flush=True)
+while True:
+    kept.append(server.accept())
+"""
+FILES = 540  # the relay has 511 for its sockets, and must have room for some more
+
+
+def test_without_descriptors_clients_wait_and_so_does_the_relay(root):
+    """What the program does not read takes the relay's last descriptors; it does not try again without a pause."""
+    few = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, FILES))}
+    with started("run", "--publish", "127.0.0.1:0:80", "--lang", "python", "--code", DEAF, caller=root, **few) as process:
+        port = int(re.search(r"(\d+)$", read_line(process.stderr).decode())[1])
+        assert read_line(process.stdout) == b"up\n"
+        relay = relay_of(process.pid)
+        with contextlib.ExitStack() as clients:
+            for _ in range(150):
+                client = clients.enter_context(connect(port))
+                client.setblocking(False)
+                with contextlib.suppress(BlockingIOError):
+                    while client.send(bytes(1 << 16)):
+                        pass
+                if len(os.listdir(f"/proc/{relay}/fd")) == FILES:
+                    break
+            clients.enter_context(connect(port))
+            start = parent_and_ticks(relay)[1]
+            assert len(os.listdir(f"/proc/{relay}/fd")) == FILES
+            assert not wait_until(lambda: parent_and_ticks(relay)[1] > start + 20, 2)
 
 
 def test_the_result_and_the_events_have_the_ports(any_caller):
