@@ -376,6 +376,21 @@ static void show_prompt(const struct repl_input *in)
     fflush(stdout);
 }
 
+/* Negative, with `again`: it was interrupted.  A terminal gives a line at a time, so none waits in
+ * the buffer of stdin while the wait is for the next one. */
+static ssize_t read_line(const struct repl_input *in, char **line, size_t *size, bool *again)
+{
+    ssize_t len;
+
+    clearerr(stdin);
+    *again = in->dumb && is_interrupted();
+    if (*again)
+        return -1;
+    len = getline(line, size, stdin);
+    *again = len < 0 && errno == EINTR && ferror(stdin);
+    return len;
+}
+
 static int plain_line(const struct repl_input *in, char **ret)
 {
     scoped_free char *line = NULL;
@@ -385,9 +400,7 @@ static int plain_line(const struct repl_input *in, char **ret)
 
     do {
         show_prompt(in);
-        clearerr(stdin);
-        len = getline(&line, &size, stdin);
-        again = len < 0 && errno == EINTR && ferror(stdin);
+        len = read_line(in, &line, &size, &again);
         if (len < 0 && in->dumb) {
             fputs("\n", stdout); /* behind the prompt */
             repl_forget_interrupt();

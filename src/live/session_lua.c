@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -85,11 +86,14 @@ EXPORT int session_lua_read(lua_State *L)
     return 1;
 }
 
+/* A cell's output comes before its end.  Lua's io.stdout may be another stream than C's, into whose
+ * buffer it writes (live.c), so a flush of Lua's leaves bytes there. */
 EXPORT int session_lua_write(lua_State *L)
 {
     size_t len, at = 0;
     const char *bytes = lua_tolstring(L, 1, &len);
 
+    (void)fflush(stdout);
     while (at < len) {
         ssize_t n = write(channel, bytes + at, len - at);
 

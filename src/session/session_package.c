@@ -83,14 +83,14 @@ static int lay_in(struct package *p, sbr_error *err)
     return 0;
 }
 
-/* Why the installer failed. */
+/* Why the installer failed; the same code as of a session that is made with the package. */
 static int name_failure(const struct package *p, const sbr_result *result, sbr_error *err)
 {
     const char *said = result->explanation;
 
     if (result->diagnosis && result->diagnosis->message)
         said = result->diagnosis->message;
-    return err_set(err, SBR_E_UNSUPPORTED, "session",
+    return err_set(err, SBR_E_INVALID, "session",
                    "'%.100s' cannot be installed: %.200s; `sandbox-run --lang %.40s --dep '%.100s' "
                    "--code ''` shows all that the installer says",
                    p->name, said[0] ? said : "the installer failed", p->session->request.language,

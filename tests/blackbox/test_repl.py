@@ -201,6 +201,20 @@ def test_a_terminal_that_can_only_print_has_a_prompt(own, root):
         assert b"\x1b" not in screen.bytes
 
 
+@pytest.mark.skipif(not support.have("strace"), reason="needs strace")
+def test_an_interrupt_between_the_prompt_and_the_wait_counts(own, root):
+    """strace holds the program when it has written the prompt, so the interrupt comes before it waits for a line."""
+    trace = ["strace", "-e", "trace=write", "-e", "signal=none", "-e", "inject=write:delay_exit=300000", "-o", "/dev/null"]
+    env = {**support.surroundings(root, own), "TERM": "dumb"}
+    with screen_of(*trace, *support.command("repl", "python", caller=root), env=env) as screen:
+        screen.wait("python>")
+        for n in range(2, 5):
+            screen.type("\x03")
+            screen.wait(lambda n=n: screen.text.count("python>") == n)
+        screen.type(CTRL_D)
+        assert screen.end() == 0
+
+
 def test_history_is_of_the_language_and_stays(own, root, folder):
     for language, first in (("bash", "echo one"), ("lua", "print('two')")):
         if support.have({"lua": "lua5.4"}.get(language, language)):

@@ -7,6 +7,7 @@ import socket
 import pytest
 
 import sessions
+import support
 import waiting
 from sessions import Session
 
@@ -165,6 +166,17 @@ def test_a_kernel_that_makes_its_streams_non_blocking_harms_no_other(state, any_
         for lang in (first, second, first, "bash", second, first):
             result = one.cell(cells[lang], lang=lang)
             assert (result["exit_code"], result["stdout_bytes"]) == (0, 3_000_000), (lang, result["stderr"])
+
+
+@pytest.mark.skipif(not support.have("lua5.4") and not support.have("lua"), reason="needs Lua")
+def test_output_of_lua_without_a_line_end_belongs_to_its_cell(state, any_caller):
+    with with_clients(Session(state, lang="lua", caller=any_caller), 1) as (one,):
+        for mode in (None, "line", "full", "no"):
+            if mode:
+                one.cell(f"io.stdout:setvbuf('{mode}')")
+            for wanted in ("a", "b", "c\nd"):
+                assert one.cell(f"local _ = io.write({json.dumps(wanted)})")["stdout"] == wanted
+            assert one.cell("io.write('e'); error('f')")["stdout"] == "e"
 
 
 def test_a_session_is_not_frozen_while_a_kernel_starts(state, any_caller):

@@ -205,6 +205,8 @@ def test_a_living_session_gets_a_package(folder):
             assert session.value("import given\nx, given.answer, given.__file__[:5]") == "(1, 42, '/tmp/')"
             missing = session.run("dep", session.id, "nothing-of-that-name")
             assert missing.returncode == 125 and b"'nothing-of-that-name' cannot be installed" in missing.stderr
+            refused = session.run("dep", session.id, "nothing-of-that-name", "--json")
+            assert json.loads(refused.stdout)["error"]["code"] == "invalid"  # as of a session that is made with it
             remedy = shlex.split(re.search(r"`sandbox-run (.*)` shows all that the installer says", missing.stderr.decode())[1])
             assert b"No matching distribution found for nothing-of-that-name" in sandbox_run(*remedy, env=session.env).stderr
             session.json("restart", session.id)
