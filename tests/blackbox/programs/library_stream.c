@@ -152,6 +152,10 @@ static int verdict(sbr_job *job)
         complain("finish", err.message);
         return 0;
     }
+    if (!result) {
+        complain("finish", "the result was given before");
+        return 0;
+    }
     ret = sbr_result_report(result)->verdict;
     sbr_result_free(result);
     return ret;
@@ -301,26 +305,25 @@ static void denials(void)
 
 static void held_output(void)
 {
-    sbr_request *req = make_request("i=0; while [ $i -lt 20000 ]; do echo 0123456789012345678; "
-                                    "i=$((i+1)); done; read x; echo $x");
+    sbr_request *req = make_request("echo begun; read x; i=0; while [ $i -lt 20000 ]; do "
+                                    "echo 0123456789012345678; i=$((i+1)); done; echo $x");
     struct seen seen = { 0 };
     sbr_result *result = NULL;
-    uint64_t before;
     sbr_error err;
 
     start(req, &seen);
-    check(sbr_job_write_stdin(seen.job, "end\n", 4) == 4, "stdin is open");
+    check(sbr_job_write_stdin(seen.job, "", 0) == 0, "stdin is open");
     check(sbr_job_set_metrics_every(seen.job, 10) == 0, "metrics wake us");
-    while (seen.out_total == 0 && sbr_job_dispatch(seen.job, &result, &err) == 0)
+    while (seen.out_total < 6 && sbr_job_dispatch(seen.job, &result, &err) == 0)
         poll(&(struct pollfd){ .fd = sbr_job_fd(seen.job), .events = POLLIN }, 1, 1000);
     check(sbr_job_hold_output(seen.job, 1) == 0, "it can be held");
-    before = seen.out_total;
+    check(sbr_job_write_stdin(seen.job, "end\n", 4) == 4, "stdin is still open");
     seen.metrics = 0;
     while (seen.metrics < 10 && sbr_job_dispatch(seen.job, &result, &err) == 0)
         poll(&(struct pollfd){ .fd = sbr_job_fd(seen.job), .events = POLLIN }, 1, 1000);
-    check(before < 400000 && seen.out_total == before, "nothing comes while it is held");
+    check(seen.out_total == 6, "nothing comes while it is held");
     check(sbr_job_hold_output(seen.job, 0) == 0, "it goes on");
-    check(verdict(seen.job) == SBR_EXITED && seen.out_total == 400004, "all of it comes");
+    check(verdict(seen.job) == SBR_EXITED && seen.out_total == 400010, "all of it comes");
     sbr_job_free(seen.job);
     sbr_request_free(req);
 }
