@@ -42,7 +42,7 @@ let sent = 0; // bytes of it
 let giveBack; // the watch of signals
 let taker = -1; // what the kernel says of the thread with which Node takes signals; -1: nothing
 let watching = -1; // the same of `watcher`
-const ASLEEP = ') S ', ASLEEP_TRIES = 100; // milliseconds
+const ASLEEP = ') S ', ASLEEP_TRIES = 1000; // milliseconds
 const saying = Buffer.alloc(64);
 const nothing = new Int32Array(new SharedArrayBuffer(4));
 const frames = []; // that came and were not served yet
