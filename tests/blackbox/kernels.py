@@ -146,7 +146,9 @@ class Kernel:
             self.interrupt(group)
             if select.select([self.ours], [], [], 0.2)[0]:
                 break
-        return self.end()
+        done = self.end()
+        wait_until(self._is_asleep, 2)  # the last signal may come behind the end, and is not for the next cell
+        return done
 
     def ask(self, word, payload=b"", argument="-", number=0):
         self.send(word, number, argument, payload)
