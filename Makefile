@@ -139,7 +139,7 @@ asan: ## unit tests, saved fuzz inputs, MCP and dialects under AddressSanitizer 
 	@tools/packages.sh check
 	$(call configure,build-asan,--buildtype=debugoptimized -Db_sanitize=address$(comma)undefined)
 	$(call compile,build-asan)
-	@ASAN_OPTIONS=abort_on_error=1:detect_leaks=1 \
+	@ASAN_OPTIONS=abort_on_error=1:detect_leaks=1:allocator_may_return_null=1 \
 		UBSAN_OPTIONS=halt_on_error=1:abort_on_error=1:print_stacktrace=1 \
 		$(PYTHON) tests/run.py --suite unit --suite fuzz \
 		--build build-asan --test-build build-asan $(CHECK_ARGS)
