@@ -31,6 +31,14 @@ int fd_write_all(int fd, const void *data, size_t len)
     return 0;
 }
 
+int fd_open_again(int fd, int flags)
+{
+    char path[32];
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    return open(path, flags | O_CLOEXEC | O_NOCTTY);
+}
+
 int fd_accept(int listener, int flags)
 {
     /* cppcheck-suppress nullPointer ; the peer's address is not needed */

@@ -15,6 +15,10 @@ int fd_write_all(int fd, const void *data, size_t len);
  * address is not asked for: its credentials say who it is. */
 int fd_accept(int listener, int flags);
 
+/* Opens a pipe or terminal once more, close-on-exec: flags such as O_NONBLOCK are then of our own
+ * open file, and not of one that we share.  -1 with errno where that is not allowed. */
+int fd_open_again(int fd, int flags);
+
 /* Bytes read until EOF or `size`, or -1 with errno. */
 ssize_t fd_read_full(int fd, void *data, size_t size);
 

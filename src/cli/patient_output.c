@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/fd.h"
 
 /* A pipe is opened again, because others share the flags of the one that we have; -1: not so. */
 static int open_pipe(void)
@@ -17,7 +18,7 @@ static int open_pipe(void)
 
     if (fstat(STDOUT_FILENO, &st) < 0 || !S_ISFIFO(st.st_mode))
         return -1;
-    return open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    return fd_open_again(STDOUT_FILENO, O_WRONLY | O_NONBLOCK);
 }
 
 static ssize_t write_some(int pipe_fd, const char *data, size_t len)

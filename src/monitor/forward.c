@@ -4,13 +4,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/scope.h"
 
 #define FILTERED_MAX (4u << 20) /* far more than one read */
@@ -40,7 +40,6 @@ static void forward_open(struct forward *forward)
 {
     int shared = forward->fd;
     struct stat st;
-    char path[32];
 
     forward->chunk = SSIZE_MAX;
     if (fstat(shared, &st) < 0)
@@ -49,9 +48,7 @@ static void forward_open(struct forward *forward)
     forward->can_splice = !forward->is_socket && !isatty(shared);
     if (S_ISREG(st.st_mode))
         return;
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", shared);
-    forward->fd =
-        forward->is_socket ? -1 : open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    forward->fd = forward->is_socket ? -1 : fd_open_again(shared, O_WRONLY | O_NONBLOCK);
     if (forward->fd < 0 && !forward->is_socket)
         forward->chunk = PIPE_BUF;
     if (forward->fd < 0)

@@ -2,13 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/sigpipe.h"
 #include "monitor/program_tty.h"
 
@@ -123,7 +123,6 @@ static bool stdin_pump_finish(struct stdin_pump *pump)
 static void open_reader(struct stdin_pump *pump)
 {
     struct stat st;
-    char path[32];
     int fd;
 
     pump->reader = pump->from;
@@ -132,8 +131,7 @@ static void open_reader(struct stdin_pump *pump)
     pump->from_is_socket = S_ISSOCK(st.st_mode);
     if (!S_ISFIFO(st.st_mode) && !isatty(pump->from))
         return;
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", pump->from);
-    fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    fd = fd_open_again(pump->from, O_RDONLY | O_NONBLOCK);
     if (fd >= 0)
         pump->reader = fd;
 }

@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/scope.h"
+#include "base/text.h"
 #include "session/supervisor.h"
 
 #define LINE_MAX_BYTES ((size_t)112 << 20) /* a cell of FRAME_PAYLOAD_MAX, each byte escaped */
@@ -149,14 +150,22 @@ void connection_answer(struct session *s, struct connection *c, json_t *take_ans
     connection_send(s, c, "\n", 1);
 }
 
-void connection_error(struct session *s, struct connection *c, const sbr_error *err)
+/* NULL without memory. */
+static char *error_text(const sbr_error *err)
 {
     json_t *line =
         json_pack("{s:s, s:{s:s, s:s, s:s}}", "type", "error", "error", "code",
                   err_code_name(err->code), "stage", err->stage, "message", err->message);
-    scoped_free char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+    char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
 
     json_decref(line);
+    return text;
+}
+
+void connection_error(struct session *s, struct connection *c, const sbr_error *err)
+{
+    scoped_free char *text = error_text(err);
+
     if (!text)
         text = strdup("{\"type\":\"error\",\"error\":{\"code\":\"bug\",\"stage\":\"session\","
                       "\"message\":\"the session could not describe its error\"}}");
@@ -349,11 +358,15 @@ static size_t count(const struct session *s)
 /* It is asked for nothing yet; a client reads this in place of its first answer. */
 static void refuse_client(int fd)
 {
-    static const char line[] =
-        "{\"type\":\"error\",\"error\":{\"code\":\"busy\",\"stage\":\"session\",\"message\":"
-        "\"the session has as many clients as it takes; ask again when one has left\"}}\n";
+    scoped_free char *text = NULL, *line = NULL;
+    sbr_error err;
 
-    (void)!send(fd, line, sizeof(line) - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    err_set(&err, SBR_E_BUSY, "session",
+            "the session has as many clients as it takes; ask again when one has left");
+    text = error_text(&err);
+    line = text ? text_format("%s\n", text) : NULL;
+    if (line)
+        (void)!send(fd, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 static void accepted(struct session *s, int fd)

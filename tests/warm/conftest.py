@@ -1,8 +1,10 @@
 """Fixtures of the tests of engines: one engine for a module's tests, or one for a single test."""
 import collections
 import itertools
+import json
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 
@@ -12,6 +14,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import engine as engines  # noqa: E402
+import support  # noqa: E402
 
 PROGRAMS = HERE / "programs"
 EACH = 5  # of the programs of a table
@@ -23,6 +26,16 @@ def place():
     with tempfile.TemporaryDirectory(prefix="sbr-warm-") as name:
         os.chmod(name, 0o755)
         yield pathlib.Path(name)
+
+
+@pytest.fixture(scope="module")
+def layout():
+    """Where the fields of the engine's messages are."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = pathlib.Path(folder) / "layout"
+        support.compile_c(PROGRAMS / "engine_layout.c", program, f"-I{support.REPO}/src", f"-I{support.REPO}/include",
+                          "-D_GNU_SOURCE")
+        return json.loads(subprocess.run([program], capture_output=True, check=True).stdout)
 
 
 @pytest.fixture(scope="module", params=engines.somebody())

@@ -2,7 +2,6 @@
 import contextlib
 import json
 import os
-import pathlib
 import signal
 import socket
 import subprocess
@@ -16,15 +15,6 @@ import support
 QUEUED, GRANT, COLD, REFUSED = 1, 2, 3, 4
 LEASE, DONE = 1, 2
 CLOSE = "close"
-LAYOUT = pathlib.Path(__file__).resolve().parent / "programs/engine_layout.c"
-
-
-@pytest.fixture(scope="module")
-def layout():
-    with tempfile.TemporaryDirectory() as folder:
-        program = pathlib.Path(folder) / "layout"
-        support.compile_c(LAYOUT, program, f"-I{support.REPO}/src", f"-I{support.REPO}/include", "-D_GNU_SOURCE")
-        return json.loads(subprocess.run([program], capture_output=True, check=True).stdout)
 
 
 def word(number):

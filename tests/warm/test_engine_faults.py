@@ -1,6 +1,5 @@
 """An engine whose factories, zygotes and clients hang, die or crowd it: every run has its answer, and no run pays for it."""
 import contextlib
-import json
 import os
 import pathlib
 import resource
@@ -19,20 +18,11 @@ SOON = 20
 LEASE, DONE = 1, 2
 COLD, REFUSED = 3, 4
 MOST_FRESH = 64  # connections beside those that run and wait
-LAYOUT = pathlib.Path(__file__).resolve().parent / "programs/engine_layout.c"
 PROGRAM = ("import os, sys; print(os.stat('/proc/self/ns/pid').st_ino, flush=True); sys.stdin.read(); "
            "print('off')")
 
 pytestmark = pytest.mark.skipif(not engines.callers() or support.available_callers()[0] not in engines.callers(),
                                 reason="needs an engine of the user who runs the tests")
-
-
-@pytest.fixture(scope="module")
-def layout():
-    with tempfile.TemporaryDirectory() as folder:
-        program = pathlib.Path(folder) / "layout"
-        support.compile_c(LAYOUT, program, f"-I{support.REPO}/src", f"-I{support.REPO}/include", "-D_GNU_SOURCE")
-        return json.loads(subprocess.run([program], capture_output=True, check=True).stdout)
 
 
 @contextlib.contextmanager
@@ -152,8 +142,9 @@ def kill_ready(engine, name):
     assert engines.within(SOON, none_left, engines.ASK_S), engine.status()
 
 
-def test_who_was_queued_does_not_wait_for_a_factory_that_hangs(place, clients):
-    """Nor does anybody later: another factory takes its place."""
+@contextlib.contextmanager
+def one_queued(place, clients):
+    """An engine with one slot, the client that holds it, a run that waits for it, and the pid of the pool's factory."""
     with serving(place, "--slots", "1", "--warm", "command", "--park-min", "1", "--park-max", "1") as engine:
         assert engine.wait_full()
         holder = clients(engine).ask(LEASE)
@@ -161,18 +152,23 @@ def test_who_was_queued_does_not_wait_for_a_factory_that_hangs(place, clients):
         run = started(engine, "exec", "--quiet", "--", "echo", "1")
         try:
             assert engines.within(SOON, lambda: engine.status()["queued"] == 1, engines.ASK_S)
-            hangs = pool_of(engine, "command run")["factory_pid"]
-            with stopped(hangs):
-                kill_ready(engine, "command run")
-                holder.close()
-                assert run.communicate(timeout=SOON) == (b"1\n", b"")
-                assert engines.within(SOON, lambda: pool_of(engine, "command run")["factory_pid"] not in (0, hangs),
-                                      engines.ASK_S), engine.words()
-                assert engines.within(SOON, lambda: not os.path.exists(f"/proc/{hangs}"))
-                assert engine.wait_full()
+            yield engine, holder, run, pool_of(engine, "command run")["factory_pid"]
         finally:
             run.kill()
             run.communicate()
+        assert engine.wait_full()
+
+
+def test_who_was_queued_does_not_wait_for_a_factory_that_hangs(place, clients):
+    """Nor does anybody later: another factory takes its place."""
+    with one_queued(place, clients) as (engine, holder, run, hangs), stopped(hangs):
+        kill_ready(engine, "command run")
+        holder.close()
+        assert run.communicate(timeout=SOON) == (b"1\n", b"")
+        assert engines.within(SOON, lambda: pool_of(engine, "command run")["factory_pid"] not in (0, hangs),
+                              engines.ASK_S), engine.words()
+        assert engines.within(SOON, lambda: not os.path.exists(f"/proc/{hangs}"))
+        assert engine.wait_full()
 
 
 def test_a_factory_that_is_given_up_leaves_its_runs_alone(place):
@@ -202,23 +198,11 @@ def test_a_factory_that_is_given_up_leaves_its_runs_alone(place):
 
 def test_without_descriptors_nobody_waits_for_a_sandbox(place, clients):
     """Nothing can be made, and nothing would say when something can."""
-    with serving(place, "--slots", "1", "--warm", "command", "--park-min", "1", "--park-max", "1") as engine:
-        assert engine.wait_full()
-        holder = clients(engine).ask(LEASE)
-        assert holder.answer() == COLD
-        run = started(engine, "exec", "--quiet", "--", "echo", "1")
-        try:
-            assert engines.within(SOON, lambda: engine.status()["queued"] == 1, engines.ASK_S)
-            factory = pool_of(engine, "command run")["factory_pid"]
-            with few_descriptors(engine):
-                kill(pid for pid, _ in made_by(factory))
-                assert engines.within(SOON, lambda: not made_by(factory))
-                holder.close()
-                assert run.communicate(timeout=SOON) == (b"1\n", b"")
-        finally:
-            run.kill()
-            run.communicate()
-        assert engine.wait_full()
+    with one_queued(place, clients) as (engine, holder, run, factory), few_descriptors(engine):
+        kill(pid for pid, _ in made_by(factory))
+        assert engines.within(SOON, lambda: not made_by(factory))
+        holder.close()
+        assert run.communicate(timeout=SOON) == (b"1\n", b"")
 
 
 def test_without_descriptors_a_client_waits_and_costs_nothing(place, clients):
