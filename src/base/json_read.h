@@ -1,0 +1,34 @@
+/* The one reader of JSON that somebody else wrote: a program, a project, a client or a registry.
+ *
+ * jansson takes up to 80 times a text's size in memory: `{},` is three bytes and 230 bytes of tree.
+ * So the text is scanned first, without memory, and becomes a tree only within its bounds. */
+#ifndef BASE_JSON_READ_H
+#define BASE_JSON_READ_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+struct json_bounds {
+    size_t bytes;
+    size_t values; /* each object, array, member and element counts */
+    unsigned int depth;
+};
+
+/* A document that people write or that one reply holds: its tree takes at most about 25 MB. */
+extern const struct json_bounds json_read_document;
+/* A line of a protocol, a record of ours that others can reach: about 1 MB. */
+extern const struct json_bounds json_read_line;
+
+/* 0, or SBR_E_INVALID with a sentence that names `what` ("the body") and the bound.  Does not look
+ * whether the text is JSON; a text that is not counts at least as many values as jansson makes. */
+int json_read_scan(const char *text, size_t len, const struct json_bounds *most, const char *what,
+                   sbr_error *err) must_check;
+
+/* The tree, which the caller gives back with json_decref.  NULL with *err, which says where the
+ * text is not JSON.  `flags` are jansson's. */
+json_t *json_read(const char *text, size_t len, const struct json_bounds *most, size_t flags,
+                  const char *what, sbr_error *err) must_check;
+
+#endif
