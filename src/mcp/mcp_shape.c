@@ -32,12 +32,16 @@ size_t mcp_shape_visibly(const char *text, size_t len, struct buf *out)
     return n;
 }
 
-static bool is_visible(const char *text, size_t len)
+bool mcp_shape_is_visible(const char *text, size_t len)
 {
     size_t n = 1;
 
-    for (size_t i = 0; i < len && n; i += n)
-        n = text[i] == '\n' || text[i] == '\t' ? 1 : text_visible_len(text + i, len - i);
+    for (size_t i = 0; i < len && n; i += n) {
+        bool ends_line = text[i] == '\r' && i + 1 < len && text[i + 1] == '\n';
+
+        n = ends_line || text[i] == '\n' || text[i] == '\t' ? 1
+                                                            : text_visible_len(text + i, len - i);
+    }
     return n != 0;
 }
 
@@ -47,7 +51,7 @@ static void shape_string(json_t *string)
     size_t len = json_string_length(string);
     struct buf shown;
 
-    if (is_visible(text, len))
+    if (mcp_shape_is_visible(text, len))
         return;
     buf_init(&shown, SIZE_MAX / 2);
     (void)mcp_shape_visibly(text, len, &shown);

@@ -18,6 +18,8 @@ struct mcp_stream {
  * \x1b and the like, but for line ends and tabs.  Returns the number of characters. */
 size_t mcp_shape_visibly(const char *text, size_t len, struct buf *out);
 
+/* Whether all of it stays as it is, the ends of lines as on Windows included. */
+bool mcp_shape_is_visible(const char *text, size_t len);
 /* The same with each string of a result; its depth is ours, not the program's. */
 void mcp_shape_json(json_t *value);
 

@@ -1,4 +1,5 @@
 """The server for agents: `sandbox-run mcp` on stdin and stdout."""
+import base64
 import json
 import os
 import subprocess
@@ -113,6 +114,9 @@ def test_a_model_reads_nothing_that_a_person_does_not_see(client):
             client.tool("run_code", language="python" + UNSEEN, code=""),
             client.tool("run_code", language="python", code=f"raise ValueError({ascii(UNSEEN)})"),
             client.tool("verify_code", language="python", code=f"def f(): return {ascii(UNSEEN)}", calls=["f() == 1"])]
+    link = next(block for block in ran["content"] if block["type"] == "resource_link")
+    said.append(client.call("resources/read", {"uri": link["uri"]}))
+    assert base64.b64decode(said[-1]["contents"][0]["blob"]).decode() == UNSEEN
     for result in said:
         seen = [hex(ord(c)) for c in json.dumps(result, ensure_ascii=False) if c in UNSEEN]
         assert not seen, (seen, result)
