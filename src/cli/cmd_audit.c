@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json_read.h"
 #include "base/jsonw.h"
 #include "base/text.h"
 #include "cli/action.h"
@@ -37,7 +38,8 @@ struct lines {
 static void choose(void *context, const char *text, size_t len)
 {
     struct lines *lines = context;
-    json_t *line = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
+    json_t *line =
+        json_read(text, len, &json_read_answer, JSON_REJECT_DUPLICATES, "the line", NULL);
     const char *time = json_string_value(json_object_get(line, "time"));
     char **grown;
 
@@ -79,7 +81,7 @@ static const char *text_at(const json_t *line, const char *key)
 
 static void print_line(const char *text)
 {
-    json_t *line = json_loads(text, 0, NULL);
+    json_t *line = json_read_own(text, 0);
     const json_t *request = json_object_get(line, "request"), *code;
     char shown[16] = "";
 
@@ -180,7 +182,7 @@ static int show_run(const struct options *o, sbr_error *err)
     int r = gather(o, &lines, &first, err);
 
     for (size_t i = first; r == 0 && i < lines.n; i++) {
-        json_t *line = json_loads(lines.at[i], 0, NULL);
+        json_t *line = json_read_own(lines.at[i], 0);
 
         if (!strncmp(text_at(line, "id"), id, strlen(id)) && ++found)
             r = show_entry(o, line, err);
@@ -295,7 +297,7 @@ static int stats_run(const struct options *o, sbr_error *err)
     stats = json_pack("{s:I, s:{}, s:{}, s:{}}", "entries", (json_int_t)(lines.n - first),
                       "outcomes", "languages", "callers");
     for (size_t i = first; i < lines.n; i++) {
-        json_t *line = json_loads(lines.at[i], 0, NULL);
+        json_t *line = json_read_own(lines.at[i], 0);
 
         add_to_stats(stats, line);
         json_decref(line);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "work/test_report.h"
@@ -169,7 +170,8 @@ int test_report_parse_go(const char *text, size_t len, struct report *r, sbr_err
     for (const char *line = text; res == 0 && line < end;) {
         const char *next = memchr(line, '\n', (size_t)(end - line));
         size_t n = next ? (size_t)(next - line) : (size_t)(end - line);
-        json_t *event = *line == '{' ? json_loadb(line, n, 0, NULL) : NULL;
+        json_t *event =
+            *line == '{' ? json_read(line, n, &json_read_line, 0, "a line", NULL) : NULL;
 
         if (event)
             res = take_go_event(&go, event, err);
@@ -219,14 +221,14 @@ static int take_jest_file(struct report *r, const json_t *file, sbr_error *err)
 
 int test_report_parse_jest(const char *text, size_t len, struct report *r, sbr_error *err)
 {
-    json_error_t fault;
-    json_t *root = json_loadb(text, len, 0, &fault), *file, *item;
+    sbr_error fault;
+    json_t *root = json_read(text, len, &json_read_document, 0, "the runner's report", &fault),
+           *file, *item;
     size_t i, k;
     int res = 0;
 
     if (!root)
-        return err_set(err, SBR_E_INVALID, "report",
-                       "the runner's report is broken at line %d: %.100s", fault.line, fault.text);
+        return err_set(err, SBR_E_INVALID, "report", "%s", fault.message);
     json_array_foreach(json_object_get(root, "testResults"), i, file) {
         if (res == 0)
             res = take_jest_file(r, file, err);
