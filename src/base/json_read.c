@@ -1,6 +1,7 @@
 #include "base/json_read.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -122,4 +123,105 @@ json_t *json_read_own(const char *text, size_t flags)
 {
     return text ? json_read(text, strlen(text), &json_read_answer, flags, "the answer", NULL)
                 : NULL;
+}
+
+static const char *skip_space(const char *p, const char *end)
+{
+    while (p < end && strchr(" \t\r\n", *p) && *p)
+        p++;
+    return p;
+}
+
+/* Behind the value that begins at `p`, or where it is cut short. */
+static const char *skip_value(const char *p, const char *end)
+{
+    size_t depth = 0;
+
+    while (p < end) {
+        bool opens = *p == '{' || *p == '[', closes = *p == '}' || *p == ']';
+
+        if (!depth && (closes || *p == ','))
+            return p;
+        p = *p == '"' ? skip_string(p + 1, end) : p + 1;
+        depth += opens;
+        depth -= closes;
+        if (!depth && (closes || p[-1] == '"'))
+            return p;
+    }
+    return end;
+}
+
+/* The character that follows, behind white space; 0: the text ends. */
+static char next_of(const char **p, const char *end)
+{
+    *p = skip_space(*p, end);
+    return *p < end ? **p : '\0';
+}
+
+static int refuse_broken(const struct json_each *each, sbr_error *err)
+{
+    return err_set(err, SBR_E_INVALID, "json", "the text around %s is not valid JSON", each->what);
+}
+
+/* `*p` is behind the bracket that opens the array, and then behind the one that closes it. */
+static int read_elements(const struct json_each *each, const char **p, const char *end,
+                         sbr_error *err)
+{
+    char next = next_of(p, end);
+
+    while (next && next != ']') {
+        const char *after = skip_value(*p, end);
+        json_t *element =
+            json_read(*p, (size_t)(after - *p), each->most, JSON_DECODE_ANY, each->what, err);
+        int r = element ? each->visit(each->context, element, err) : err->code;
+
+        json_decref(element);
+        if (r < 0)
+            return r;
+        *p = after;
+        next = next_of(p, end);
+        if (next != ',')
+            break;
+        ++*p;
+        next = next_of(p, end);
+    }
+    if (next != ']')
+        return refuse_broken(each, err);
+    ++*p;
+    return 0;
+}
+
+int json_read_each(const char *text, size_t len, const struct json_each *each, sbr_error *err)
+{
+    const char *p = text, *end = text + len;
+    char next = next_of(&p, end);
+
+    if (next != '{')
+        return refuse_broken(each, err);
+    do {
+        const char *key;
+        bool wanted;
+
+        p++;
+        if (next_of(&p, end) == '}' && next == '{')
+            return 0;
+        key = p;
+        if (p == end || *p != '"')
+            return refuse_broken(each, err);
+        p = skip_string(p + 1, end);
+        wanted = (size_t)(p - key) == strlen(each->key) + 2 &&
+                 !memcmp(key + 1, each->key, strlen(each->key));
+        if (next_of(&p, end) != ':')
+            return refuse_broken(each, err);
+        p++;
+        if (next_of(&p, end) == '[' && wanted) {
+            p++;
+            if (read_elements(each, &p, end, err) < 0)
+                return err->code;
+        } else {
+            p = skip_value(p, end);
+        }
+        next = next_of(&p, end);
+    } while (next == ',');
+    return next == '}' ? 0 : refuse_broken(each, err);
 }

@@ -35,6 +35,20 @@ int json_read_scan(const char *text, size_t len, const struct json_bounds *most,
 json_t *json_read(const char *text, size_t len, const struct json_bounds *most, size_t flags,
                   const char *what, sbr_error *err) must_check;
 
+/* Calls `visit` for each element of the array `key` of the object that the text is.  One element at
+ * a time is a tree, within `most`; other members are skipped unread.  Ends with the first result of
+ * `visit` that is below 0, and returns it. */
+typedef int json_visit(void *context, const json_t *element, sbr_error *err);
+struct json_each {
+    const char *key;
+    const struct json_bounds *most; /* of an element */
+    json_visit *visit;
+    void *context;
+    const char *what; /* an element, for errors */
+};
+int json_read_each(const char *text, size_t len, const struct json_each *each, sbr_error *err)
+    must_check;
+
 /* At most so many bytes take a text and its tree together. */
 size_t json_read_memory(const char *text, size_t len);
 
