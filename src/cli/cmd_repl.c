@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "cli/present.h"
@@ -130,7 +131,7 @@ static int open_session(struct repl *r, sbr_error *err)
         bring_files(r->o, err) < 0 || settings_bring_image(r->o, err) < 0 ||
         sbr_session_create(r->o->request, &bounds, &json, err) < 0)
         return err->code;
-    made = json_loads(json, 0, NULL);
+    made = json_read_own(json, 0);
     snprintf(r->id, sizeof(r->id), "%s", json_string_value(json_object_get(made, "id")));
     r->ours = true;
     json_decref(made);

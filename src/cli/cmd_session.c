@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "cli/action.h"
@@ -59,7 +60,7 @@ static int create_run(const struct options *o, sbr_error *err)
         session_print_json(json);
         return 0;
     }
-    made = json_loads(json, 0, NULL);
+    made = json_read_own(json, 0);
     printf("%s\n", json_string_value(json_object_get(made, "id")));
     json_decref(made);
     return 0;
@@ -90,7 +91,7 @@ static int list_run(const struct options *o, sbr_error *err)
         session_print_json(json);
         return 0;
     }
-    all = json_loads(json, 0, NULL);
+    all = json_read_own(json, 0);
     json_array_foreach(json_object_get(all, "sessions"), i, one)
         print_row(one);
     if (!i)
