@@ -26,7 +26,7 @@ struct image_options {
 static const struct option own_options[] = {
     { 0, "plain-http", NULL, "of `pull`: the registry has no TLS",
       OPTION_OWN(struct image_options, plain_http) },
-    { 0, "max-size", "SIZE", "of `pull`: what the image may be unpacked (default: 40 times its size)",
+    { 0, "max-size", "SIZE", "of `pull`: of what is unpacked (default: 40 times the packed size)",
       OPTION_OWN(struct image_options, max_size) },
     { 0, "tag", "NAME", "of `build`: what the image is called (default: localhost/NAME:latest)",
       OPTION_OWN(struct image_options, tag) },

@@ -59,8 +59,8 @@ static void make_config(struct scene *s)
     memset(padding, 'x', PADDING);
     padding[PADDING] = '\0';
     n = snprintf(s->text, PADDING + 1000,
-                 "%s%064d\"]}, \"config\": {\"Cmd\": [\"%s\"], \"Labels\": {\"x\": \"%s\"}}}", head, 1,
-                 GOOD, padding);
+                 "%s%064d\"]}, \"config\": {\"Cmd\": [\"%s\"], \"Labels\": {\"x\": \"%s\"}}}", head,
+                 1, GOOD, padding);
     free(padding);
     word = strstr(s->text, GOOD);
     s->word = (size_t)(word - s->text);
@@ -81,10 +81,11 @@ static int set_up(void **state)
     assert_int_equal(mkdirat(s->fd, "blobs", 0700), 0);
     assert_int_equal(mkdirat(s->fd, "blobs/sha256", 0700), 0);
     make_config(s);
-    snprintf(text, sizeof(text),
-             "{\"config\": {\"digest\": \"sha256:%s\"}, \"layers\": [{\"digest\": \"sha256:%064d\", "
-             "\"size\": 5}]}",
-             s->config, 2);
+    snprintf(
+        text, sizeof(text),
+        "{\"config\": {\"digest\": \"sha256:%s\"}, \"layers\": [{\"digest\": \"sha256:%064d\", "
+        "\"size\": 5}]}",
+        s->config, 2);
     put_blob(s->fd, text, strlen(text), digest);
     snprintf(text, sizeof(text), "{\"manifests\": [{\"digest\": \"sha256:%s\"}]}", digest);
     put(s->fd, "index.json", text, strlen(text));
