@@ -112,7 +112,7 @@ static int run_checks(struct verify_input *in, sbr_runtime *rt, struct verificat
 static int verify_command(struct options *o)
 {
     struct verify_input in = { .o = o, .own = o->own };
-    struct verification v = { .dir_fd = -1 };
+    struct verification v = { .tree = { .fd = -1 } };
     const char *written = NULL;
     sbr_runtime *rt = NULL;
     sbr_error err;
