@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/jsonw.h"
+#include "base/scope.h"
 #include "base/string_list.h"
+#include "base/text.h"
 #include "cli/measured.h"
 #include "cli/present.h"
 #include "cli/source.h"
@@ -55,14 +57,15 @@ struct compare_call {
 static int add_input(struct compare_call *c, struct cases *cases, const char *path, sbr_error *err)
 {
     sbr_input *grown = reallocarray(c->inputs, c->names.n + 1, sizeof(*c->inputs));
+    scoped_free char *name = cases ? text_format("%s/%s", c->own->cases, path) : strdup(path);
     char *data = NULL;
     size_t len = 0;
 
-    if (!grown)
+    if (!grown || !name)
         return err_set_oom(err, "compare");
     c->inputs = grown;
     grown[c->names.n] = (sbr_input){ 0 };
-    if (string_list_add(&c->names, path, err) < 0 ||
+    if (string_list_add(&c->names, name, err) < 0 ||
         (cases ? cases_read(cases, path, &data, &len, err)
                : source_read_path(path, &data, &len, err)) < 0)
         return err->code;

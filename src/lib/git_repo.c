@@ -120,7 +120,7 @@ int git_repo_open(const sbr_runtime *rt, const char *start, struct git_repo *ret
 
     *ret = (struct git_repo){ .rt = rt };
     if (!config_find_repository(start, ret->top))
-        return err_set(err, SBR_E_NOT_FOUND, STAGE,
+        return err_set(err, SBR_E_INVALID, STAGE,
                        "this directory is in no git repository of yours; go to one, or `git init` "
                        "makes it");
     sign = text_format("%s/.git", ret->top);

@@ -19,7 +19,7 @@ struct git_repo {
 };
 
 /* The repository at `start` or above it, if it is the caller's own; a linked worktree counts when
- * its repository is the caller's own and knows it.  SBR_E_NOT_FOUND: there is none. */
+ * its repository is the caller's own and knows it. */
 int git_repo_open(const sbr_runtime *rt, const char *start, struct git_repo *ret, sbr_error *err)
     must_check;
 
