@@ -56,7 +56,10 @@ static void handle(struct client *client, const struct engine_request *request, 
 {
     switch (request->ask) {
     case ENGINE_LEASE:
-        lease_ask(client, request, blueprint_fd);
+        if (client->engine->draining) /* for it there is no engine: its run or next stage is cold */
+            client_drop(client);
+        else
+            lease_ask(client, request, blueprint_fd);
         return;
     case ENGINE_DONE:
         lease_end(client);
