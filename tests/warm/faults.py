@@ -42,7 +42,9 @@ TRUE = [re.compile(text) for text in (
     r"the sandbox ended before the program did",
     r"the sandbox ended while it was made, as when its first process is killed from outside",
     r"SIGTERM to sandbox-run ended the run",
-    r"the program was ended by SIGKILL; the sandbox did not send it",  # init's child, before it is the program
+    r"the (program|compiler) was ended by SIG(KILL|TERM); the sandbox did not send it",  # init's child, not yet theirs
+    r"cannot make a network namespace: No such process",
+    r"cannot make the sockets for .* and hand them to .*: Broken pipe",
     r"the egress process ended before its work was done",
     r"the process of the published ports ended before the program",
 )]
