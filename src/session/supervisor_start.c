@@ -237,8 +237,8 @@ static void end_kernel(struct kernel *k, const char *reason)
         cell_without_kernel(s, err.message);
 }
 
-static const struct session_hooks hooks = { operation_handle, supervisor_frame, end_kernel,
-                                            supervisor_lose,  supervisor_go_on, copy_session,
+static const struct session_hooks hooks = { operation_handle, kernel_words_handle, end_kernel,
+                                            supervisor_lose,  supervisor_go_on,    copy_session,
                                             leave_spare,      spare_go_on };
 
 /* Makes the directory and the process; *ret_fd is what the process will speak on. */
