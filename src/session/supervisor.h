@@ -358,6 +358,13 @@ void supervisor_replay_failed(struct session *s);
 int supervisor_create(const sbr_request *req, const struct session_bounds *bounds, char **ret,
                       sbr_error *err) must_check;
 
+/* start_answer.c */
+#define START_ANSWER_MAX 65536
+/* The caller gives it back. */
+int start_answer_read(const char *text, size_t len, json_t **ret, sbr_error *err) must_check;
+/* Waits for it, but not for ever; *ret is its text. */
+int start_answer_await(int fd, char **ret, sbr_error *err) must_check;
+
 /* second_kernel.c */
 /* The kernel of that language, which is started when there is none yet; NULL: the session's own.
  * Cells can be sent to it at once. */
