@@ -205,7 +205,7 @@ static const struct action actions[] = {
     { "list",      list_run,      0, 0,   "" },
     { "create",    create_run,    0, 1,   " [LANG]" },
     { "exec",      exec_run,      1, 2,   " ID [--code TEXT | FILE | -] [--lang NAME]" },
-    { "close",     close_run,     1, 64,  " ID..." },
+    { "close",     close_run,     1, 100000, " ID..." },
     { "info",      info_run,      1, 1,   " ID" },
     { "interrupt", interrupt_run, 1, 1,   " ID" },
     { "vars",      vars_run,      1, 1,   " ID" },

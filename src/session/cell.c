@@ -251,6 +251,7 @@ static void finish(struct session *s, const struct cell_end *end)
                         json);
     connection_let_output_go(s);
     s->cell = NULL;
+    idle_note_cpu(s);
     s->used_us = clock_now_us();
     cell_slot_give_back(s);
     client = cell->client;
@@ -424,7 +425,7 @@ static void take_last_denials(struct cell *cell, const sbr_result *result)
 
 void cell_lost(struct session *s, const sbr_result *result)
 {
-    struct cell_end end = { .verdict = result ? result->verdict : SBR_CANCELLED,
+    struct cell_end end = { .verdict = result ? result->verdict : SBR_INTERNAL_ERROR,
                             .exit_code = result ? result->exit_code : -1,
                             .signal = result ? result->signal : 0,
                             .session = "lost",

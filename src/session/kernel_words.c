@@ -42,12 +42,15 @@ static void is_ready(struct kernel *k, const struct frame *frame)
     k->hello = hello ? hello : json_object();
     if (k->index) {
         second_is_ready(k);
+        if (s->state == SESSION_READY)
+            idle_begin(s); /* the start has woken what was frozen */
         return;
     }
     s->startup_us = clock_now_us() - s->started_us;
     if (s->becomes)
         memory_copy_done(s);
     s->state = SESSION_READY;
+    idle_note_cpu(s);
     loop_set_timer(&s->loop, TIMER_START, 0, NULL, NULL);
     if (!s->spare.waits)
         supervisor_note(s);
@@ -62,6 +65,8 @@ static void go_on_after_answer(struct session *s)
     connection_resume_lines(s);
     if (s->state == SESSION_READY && connection_waiting(s, NULL))
         supervisor_go_on(s);
+    else if (s->state == SESSION_READY && !s->spare.waits)
+        idle_begin(s); /* the question has woken what was frozen */
 }
 
 /* The client has asked for it, and gets it as text. */

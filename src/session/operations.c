@@ -179,7 +179,7 @@ static void op_close(struct session *s, struct connection *c, const json_t *line
 
     (void)line;
     s->closing = s->over = true;
-    supervisor_close(s, answer);
+    supervisor_close(s, "the session was closed", answer);
     if (session_dir_remove(&s->dir, &err) == 0) {
         connection_answer(s, c, answer);
         return;

@@ -235,7 +235,7 @@ void supervisor_restart(struct session *s, struct connection *c, json_t *take_ce
 }
 
 /* The end of its channel ends a kernel as an exit would, so that init hands out what it left. */
-void supervisor_close(struct session *s, json_t *answer)
+void supervisor_close(struct session *s, const char *reason, json_t *answer)
 {
     scoped_free char *json = NULL;
     sbr_result *result = NULL;
@@ -243,10 +243,10 @@ void supervisor_close(struct session *s, json_t *answer)
     json_t *all;
 
     if (!s->job || s->state != SESSION_READY || !s->tells_changes) {
-        supervisor_lose(s, "the session was closed");
+        supervisor_lose(s, reason);
         return;
     }
-    snprintf(s->reason, sizeof(s->reason), "the session was closed");
+    snprintf(s->reason, sizeof(s->reason), "%s", reason);
     kernel_freeze(s, false);
     shutdown(s->kernels[0].watch.fd, SHUT_RDWR);
     drop_job(s);

@@ -189,7 +189,7 @@ struct session {
     sbr_runtime *rt;
     sbr_job *job; /* NULL: none runs */
     struct loop loop;
-    struct loop_watch job_watch, listen_watch, dir_watch;
+    struct loop_watch job_watch, listen_watch, dir_watch, end_watch;
     struct kernel kernels[KERNELS_MAX];
     struct pace pace; /* of reading what they say */
     struct link connections;
@@ -226,6 +226,7 @@ struct session {
     struct head_tail background[2]; /* output between cells */
     uint64_t background_bytes[2];
     struct denials background_denials; /* between cells, and of other kernels */
+    uint64_t between_us;               /* CPU time that had been used when the last cell ended */
     uint64_t created_at_us, used_us, started_us, startup_us;
 };
 
@@ -305,8 +306,11 @@ void session_grant_host(struct session *s, struct connection *c, const char *tex
 /* session_package.c */
 void session_grant_package(struct session *s, struct connection *c, const char *name);
 /* idle.c */
-/* Nothing runs. */
+/* Nothing runs, or nothing does any more: what cells have left may run until the session is frozen,
+ * with as much CPU time as a cell. */
 void idle_begin(struct session *s);
+/* A cell has ended, or the kernel is ready. */
+void idle_note_cpu(struct session *s);
 /* The age of the session begins now, and so does its idle time when nothing runs. */
 void idle_begin_life(struct session *s);
 /* A session that is held ends soon unless a client says so; `heard`: its maker has the answer. */
@@ -319,7 +323,7 @@ double idle_expires_s(const struct session *s);
  * not NULL, have been executed again. */
 void supervisor_restart(struct session *s, struct connection *c, json_t *take_cells);
 /* Ends the kernel so that its changes are kept; fills the answer. */
-void supervisor_close(struct session *s, json_t *answer);
+void supervisor_close(struct session *s, const char *reason, json_t *answer);
 /* Runs until the session is closed or expires. */
 void supervisor_run(struct session *s);
 /* Starts the kernel's run. */

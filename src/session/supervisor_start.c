@@ -21,6 +21,7 @@
 #include "plan/language.h"
 #include "sandbox/spawn.h"
 #include "session/directory_watch.h"
+#include "session/end_signal.h"
 #include "session/session_entry.h"
 #include "session/session_program.h"
 #include "session/snapshot.h"
@@ -148,6 +149,7 @@ static void supervise(struct session *s)
         return;
     }
     directory_watch_start(s);
+    end_signal_start(s);
     supervisor_run(s);
     sbr_runtime_close(s->rt);
 }
@@ -321,6 +323,8 @@ static void copy_spoke(void *context, uint32_t events)
     } else if (copy->client) {
         connection_error(copy->session, copy->client, &err);
     }
+    if (copy->session->state == SESSION_READY)
+        idle_begin(copy->session);
     end_copy(copy);
 }
 
