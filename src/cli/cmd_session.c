@@ -99,16 +99,19 @@ static int list_run(const struct options *o, sbr_error *err)
     return 0;
 }
 
+/* All that can be closed are; the first that cannot is reported. */
 static int close_run(const struct options *o, sbr_error *err)
 {
     for (size_t i = 1; i < o->n_positional; i++) {
         scoped_free char *json = NULL;
+        sbr_error why = { 0 };
 
-        if (sbr_session_finish(o->positional[i], &json, err) < 0)
-            return err->code;
-        session_print_closed(json, o);
+        if (sbr_session_finish(o->positional[i], &json, &why) == 0)
+            session_print_closed(json, o);
+        else if (!err->code)
+            *err = why;
     }
-    return 0;
+    return err->code;
 }
 
 /* --code, a file, or stdin. */
