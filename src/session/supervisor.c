@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "explain/ending.h"
@@ -251,7 +252,7 @@ void supervisor_close(struct session *s, const char *reason, json_t *answer)
     shutdown(s->kernels[0].watch.fd, SHUT_RDWR);
     drop_job(s);
     if (sbr_job_finish(s->job, &result, &err) == 0 && (json = sbr_result_to_json(result))) {
-        all = json_loads(json, 0, NULL);
+        all = json_read_own(json, 0);
         json_object_set(answer, "changes", json_object_get(all, "changes"));
         json_object_set(answer, "changes_id", json_object_get(all, "changes_id"));
         json_decref(all);
