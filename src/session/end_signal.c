@@ -20,7 +20,7 @@ static void on_signal(int number)
     errno = before;
 }
 
-static void told_to_end(void *context, uint32_t events)
+static void end_now(void *context, uint32_t events)
 {
     struct session *s = context;
     json_t *ignored = json_object(); /* nobody asked */
@@ -38,7 +38,7 @@ void end_signal_start(struct session *s)
     struct sigaction action = { .sa_handler = on_signal };
     scoped_fd int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
-    s->end_watch = loop_watch_of(fd, told_to_end, s);
+    s->end_watch = loop_watch_of(fd, end_now, s);
     if (fd < 0 || loop_add(&s->loop, &s->end_watch, EPOLLIN) < 0)
         return;
     wake_fd = take_fd(fd);

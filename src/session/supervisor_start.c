@@ -17,7 +17,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/json_read.h"
 #include "base/scope.h"
 #include "plan/language.h"
 #include "sandbox/spawn.h"

@@ -2,24 +2,13 @@
 the time limit holds, and nothing is lost."""
 import json
 import os
-import re
 
 import pytest
 
 import sessions
 import waiting
-from sessions import Session
+from sessions import CHANNEL, Session
 
-CHANNEL = """import os, stat
-fd = next(int(f) for f in os.listdir('/proc/self/fd')
-          if int(f) > 2 and os.path.exists('/proc/self/fd/' + f) and stat.S_ISSOCK(os.fstat(int(f)).st_mode))
-os.set_blocking(fd, True)
-def send(data):
-    at, view = 0, memoryview(data)
-    while at < len(data): at += os.write(fd, view[at:])
-def display(number, body):
-    send(b'display %d - %d\\n' % (number, len(body))); send(body)
-"""
 MANY = "b'{\"a\":[' + b'{},' * 5500000 + b'{}]}'"
 
 
@@ -42,8 +31,7 @@ def maker(state, any_caller):
 
 
 def peak_mib(session):
-    with open(f"/proc/{session.supervisor()}/status", encoding="ascii") as status:
-        return int(re.search(r"VmHWM:\s+(\d+)", status.read())[1]) >> 10
+    return sessions.peak_mib(session.supervisor())
 
 
 def cpu_s(pid):
