@@ -13,6 +13,13 @@
 #include "session/session_client.h"
 #include "session/supervisor.h"
 
+/* The session says how long a line may be. */
+static const struct json_bounds call_bounds = {
+    .bytes = SIZE_MAX,
+    .values = 100000,
+    .depth = 64,
+};
+
 #define IDLE_MS (60 * 60 * 1000ULL)
 #define AGE_MS (24 * 60 * 60 * 1000ULL)
 #define FREEZE_MS (60 * 1000ULL)
@@ -217,7 +224,7 @@ int sbr_session_call(sbr_session *s, const char *json, char **ret, sbr_error *er
         return err_set(e, SBR_E_INVALID, "session",
                        "a call needs a session, a request and a place "
                        "for its answer");
-    request = json_read(json, strlen(json), &json_read_document, 0, "the request", e);
+    request = json_read(json, strlen(json), &call_bounds, 0, "the request", e);
     if (!request)
         return e->code;
     if (!json_is_object(request)) {
