@@ -53,7 +53,7 @@ static int create_run(const struct options *o, sbr_error *err)
                        "say which language: `sandbox-run session create python`");
     if ((language && request_set_text(&o->request->language, language, err) < 0) ||
         session_bring_files(o, err) < 0 || session_read_bounds(o, &bounds, err) < 0 ||
-        settings_bring_image(o, err) < 0 || sbr_session_create(o->request, &bounds, &json, err) < 0)
+        settings_apply(o, err) < 0 || sbr_session_create(o->request, &bounds, &json, err) < 0)
         return err->code;
     session_words_keep(json, false);
     if (o->json) {
@@ -282,9 +282,10 @@ const struct command cmd_session = {
     .options =
         (const struct option *const[]){ options_program, options_language_file, options_trees,
                                         options_network, options_isolation, own_options,
-                                        options_json, options_stream, options_output, options_look,
-                                        options_general, NULL },
+                                        options_json, options_stream, options_output,
+                                        options_config, options_look, options_general, NULL },
     .limits = LIMITS_ALL,
+    .names_language = true,
     .own_size = sizeof(struct session_options),
     .ids = "session list 2>/dev/null | sed \"s/ .*//\"",
     .actions = actions,

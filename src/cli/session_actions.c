@@ -374,8 +374,7 @@ static int make_session(const struct options *o, const char *language, char **re
 
     if (request_set_text(&o->request->language, o->lang ? o->lang : language, err) < 0 ||
         session_bring_files(o, err) < 0 || session_read_bounds(o, &bounds, err) < 0 ||
-        settings_bring_image(o, err) < 0 ||
-        sbr_session_create(o->request, &bounds, ret_made, err) < 0)
+        settings_apply(o, err) < 0 || sbr_session_create(o->request, &bounds, ret_made, err) < 0)
         return err->code;
     made = json_read_own(*ret_made, 0);
     r = sbr_session_open(session_text(made, "id"), ret, err);

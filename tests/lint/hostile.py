@@ -34,7 +34,7 @@ ROWS = (
     Row("libyaml", r"\byaml_parser_\w+\s*\(", (), "document_load() or document_load_text()"),
     Row("XML_ParserCreate*()", r"\bXML_ParserCreate\w*\s*\(", ("work/test_report_junit.c",),
         "test_report_parse_junit(), whose parser has bounded memory and refuses entities"),
-    Row("git as a program", r'"(?:[\w./]*/)?git"\s*,\s*(?:"-|&actions)', ("cli/git_repo.c",),
+    Row("git as a program", r'"(?:[\w./]*/)?git"\s*,\s*(?:"-|&actions)', ("lib/git_repo.c",),
         "the one function that starts git"),
     Row("fopen()", r"\bfopen\s*\(",
         ("base/document.c", "generate/c_text.c", "generate/generate_sources.c", "generate/generate_templates.c",
