@@ -87,7 +87,8 @@ def test_git_takes_no_orders(caller, folder, words):
     project = made(folder, caller, orders=False)
     before = sorted((project.outside / "hooks").iterdir())
     done = sandbox_run(words[0], *degraded(caller), *words[1:], caller=caller, cwd=project.project)
-    assert done.returncode == 125 and b"git" in done.stderr, done
+    # Whether git looks at the content of a file as new as its index, and so at the filter, depends on the clock.
+    assert (done.returncode == 125 and b"git" in done.stderr) or (done.returncode == 0 and "--commit" in words), done
     project.held(said(done))
     assert sorted((project.outside / "hooks").iterdir()) == before
 
