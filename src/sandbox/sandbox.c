@@ -267,6 +267,8 @@ int sandbox_failure(const struct sandbox *box, sbr_error *err)
 {
     if (box->report->state == REPORT_FAILED) {
         *err = box->report->error;
+        if (err->sys_errno == EPIPE && box->egress.page && box->egress.page->error.code)
+            *err = box->egress.page->error; /* init only saw that egress had ended */
         return err->code;
     }
     if (box->spawn && box->spawn->sys_errno) {
