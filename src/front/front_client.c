@@ -99,6 +99,7 @@ struct front_client *front_client_new(struct front *front, int channel)
 void front_client_free(struct front_client *c)
 {
     c->front->in_library -= !c->plain;
+    front_read_forget(c);
     loop_remove(&c->front->loop, &c->watch);
     loop_remove(&c->front->loop, &c->gone);
     frames_done(&c->channel);

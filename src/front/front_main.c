@@ -29,6 +29,8 @@
 /* The gateway bounds connections; these were given up, and libmicrohttpd closes them in its next
  * turn. */
 #define NOT_YET_CLOSED 64
+/* What GnuTLS takes for good, without versions that RFC 8996 retired. */
+#define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
 struct front_config {
     uint32_t connections, uid;
@@ -114,7 +116,8 @@ static void library_take(struct front_client *c)
     c->plain = false;
     arriving = c;
     c->front->in_library++;
-    (void)MHD_add_connection(c->front->daemon, c->fd, &address, sizeof(address));
+    if (front_read_watch(c))
+        (void)MHD_add_connection(c->front->daemon, c->fd, &address, sizeof(address));
     if (arriving) /* it was not taken */
         front_client_free(arriving);
     arriving = NULL;
@@ -177,6 +180,7 @@ static int start_library(struct front *front, const struct front_config *config,
     const struct MHD_OptionItem tls[] = {
         { MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)config->certificate },
         { MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)config->key },
+        { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES },
         { MHD_OPTION_END, 0, NULL },
     };
     const struct MHD_OptionItem plain[] = { { MHD_OPTION_END, 0, NULL } };

@@ -65,8 +65,8 @@ static void begin_frame(struct buf *frame)
     buf_add(frame, &none, sizeof(none));
 }
 
-/* The gateway refuses a header with a control character: this one stands for the NUL, which no
- * field can have.  Nothing else is read. */
+/* The gateway refuses a header with a control character: this one stands for whatever can be read
+ * in more than one way.  Nothing else is read. */
 static enum step forward_bad(struct front_client *c)
 {
     struct buf frame;

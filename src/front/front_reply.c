@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "base/fields.h"
+#include "base/reply_head.h"
 #include "front/front_internal.h"
 
 #define STREAM_BLOCK 1024 /* that the library holds for each reply that grows, maybe for hours */
@@ -80,6 +81,12 @@ static bool take_reply(struct front_client *c, const struct front_head *head, co
     c->response = make(c, head, data + head->fields_len, len - head->fields_len);
     if (!c->response || !add_headers(c->response, data, head->fields_len))
         return false;
+    c->closes = reply_head_closes(data, head->fields_len);
+    if (c->check.state == CHECK_PASS && !(head->flags & FRONT_UPGRADE) && !c->closes) {
+        /* what came behind the request was not looked at */
+        (void)MHD_add_response_header(c->response, MHD_HTTP_HEADER_CONNECTION, "close");
+        c->closes = true;
+    }
     c->status = head->status;
     c->stage = STAGE_REPLY;
     return true;
