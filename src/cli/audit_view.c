@@ -163,7 +163,7 @@ int audit_view_find(const char *digest, json_t **ret, sbr_error *err)
 {
     struct search s = { .digest = digest };
 
-    if (audit_read_code(look, &s, err) < 0)
+    if (audit_chain_read_code(look, &s, err) < 0)
         return err->code;
     *ret = s.found;
     return 0;
@@ -173,7 +173,7 @@ int audit_view_count(struct audit_view_counts *ret, sbr_error *err)
 {
     struct search s = { .digest = NULL };
 
-    if (audit_read_code(look, &s, err) < 0)
+    if (audit_chain_read_code(look, &s, err) < 0)
         return err->code;
     *ret = s.counts;
     return 0;

@@ -69,11 +69,18 @@ static int engine_address(struct sockaddr_un *ret, sbr_error *err)
     return engine_socket_path(ret->sun_path, sizeof(ret->sun_path), err);
 }
 
+static bool is_here;
+
+void engine_is_here(void)
+{
+    is_here = true;
+}
+
 bool engine_is_unwanted(void)
 {
     const char *word = getenv(ENGINE_COLD_ENV);
 
-    return word && *word && strcmp(word, "0") != 0;
+    return is_here || (word && *word && strcmp(word, "0") != 0);
 }
 
 static int new_socket(void)

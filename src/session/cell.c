@@ -245,7 +245,7 @@ static void audit_cell(const struct session *s, const struct cell_end *end)
     if (!s->request.audit)
         return;
     snprintf(number, sizeof(number), "%llu", (unsigned long long)s->cell->number);
-    if (audit_note_cell(fields, ARRAY_LEN(fields), &program, s->request.audit_code, &err) < 0)
+    if (audit_note_cell(fields, ARRAY_LEN(fields), &program, &s->request, &err) < 0)
         log_info("session", "%s", err.message);
 }
 

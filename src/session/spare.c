@@ -36,6 +36,7 @@ bool spare_is_plain(const sbr_request *req)
     rest.require = 0;
     rest.require_given = rest.has_options = rest.kernel = rest.installs_nothing = false;
     rest.keep_seconds = rest.keep_bytes = 0; /* nothing without `keep_output` */
+    rest.audit_bytes = 0;                    /* nothing without `audit` */
     for (size_t i = 0; i < sizeof(rest); i++)
         if (((const unsigned char *)&rest)[i])
             return false;
