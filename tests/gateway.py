@@ -121,6 +121,11 @@ class Gateway:
                               capture_output=True, check=True, timeout=support.DEADLINE)
         return json.loads(done.stdout)["token"]
 
+    def memory_kib(self, row="VmRSS"):
+        """Of the gateway's own process."""
+        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
+        return int(text.split(f"{row}:")[1].split()[0])
+
     def metric(self, name):
         for line in self.ask("GET", "/metrics").body.decode().splitlines():
             if line.split(" ")[0] == name:

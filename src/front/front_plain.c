@@ -231,7 +231,10 @@ static bool begin_reply(struct front_client *c, const struct front_head *head, c
 
     if (c->to_come || c->closes || head->fields_len > len || head->flags & FRONT_UPGRADE)
         return false;
-    text.length = head->flags & FRONT_WHOLE ? len - head->fields_len : head->length;
+    if (!reply_head_has_body(head->status))
+        len = head->fields_len;
+    else
+        text.length = head->flags & FRONT_WHOLE ? len - head->fields_len : head->length;
     c->closes = reply_head_closes(data, head->fields_len);
     c->to_come = text.length;
     return reply_head_add(&text, &c->rest) &&

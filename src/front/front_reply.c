@@ -62,6 +62,8 @@ static struct MHD_Response *make(struct front_client *c, const struct front_head
     c->to_come = 0;
     if (head->flags & FRONT_UPGRADE)
         return front_socket_response(c);
+    if (!reply_head_has_body(head->status))
+        return MHD_create_response_from_buffer(0, (void *)body, MHD_RESPMEM_MUST_COPY);
     if (head->flags & FRONT_WHOLE)
         return MHD_create_response_from_buffer(len, (void *)body, MHD_RESPMEM_MUST_COPY);
     c->to_come = head->length;

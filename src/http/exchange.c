@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fields.h"
+#include "base/reply_head.h"
 #include "base/scope.h"
 #include "http/server.h"
 #include "wire/front.h"
@@ -167,6 +168,10 @@ void exchange_reply_with(struct exchange *x, unsigned int status, struct respons
         response_free(response);
         return;
     }
+    if (!response->upgrade && !reply_head_knows(status))
+        status = HTTP_BAD_GATEWAY; /* nothing of ours has another status */
+    if (!response->upgrade && !reply_head_has_body(status))
+        response_drop_body(response);
     add_common_headers(response);
     x->status = status;
     x->response = response;
