@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/encoding.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "config/audit.h"
 
@@ -150,7 +151,7 @@ static void look(void *context, const char *text, size_t len)
 
     if (s->found || (s->digest && !memmem(text, len, s->digest, strlen(s->digest))))
         return;
-    line = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
+    line = json_read(text, len, &json_read_answer, JSON_REJECT_DUPLICATES, "the line", NULL);
     sound = line && is_sound(line, &v);
     *(sound ? &s->counts.kept : &s->counts.damaged) += 1;
     if (sound && s->digest)

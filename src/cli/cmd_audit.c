@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "cli/action.h"
@@ -53,7 +54,7 @@ static void keep_last(struct walk *walk, const char *text, size_t len)
 static void choose(void *context, const char *text, size_t len)
 {
     struct walk *walk = context;
-    json_t *line = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
+    json_t *line = json_read(text, len, &json_read_line, JSON_REJECT_DUPLICATES, "the line", NULL);
     const char *time = json_string_value(json_object_get(line, "time"));
     const char *kind = json_string_value(json_object_get(line, "kind"));
     scoped_free char *whole = NULL;
@@ -157,7 +158,7 @@ static void visit_last(struct walk *walk)
 {
     for (uint64_t i = walk->n > walk->last ? walk->n - walk->last : 0; i < walk->n; i++) {
         const char *text = walk->ring[i % walk->last];
-        json_t *line = text ? json_loads(text, 0, NULL) : NULL;
+        json_t *line = json_read_own(text, 0);
 
         if (line)
             walk->visit(walk->context, line, text);

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "cli/amounts.h"
@@ -263,7 +264,7 @@ static int print_status(const struct options *o)
         printf("%s\n", text);
         return 0;
     }
-    status = json_loads(text, 0, NULL);
+    status = json_read_own(text, 0);
     if (!status) {
         err_set(&err, SBR_E_BUG, "engine", "the engine's answer cannot be read");
         return cli_fail(o, &err);

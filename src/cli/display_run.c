@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "cli/cli.h"
@@ -69,7 +70,7 @@ static int run_cell(struct display *display, const struct session_cell *cell, sb
 
     if (r < 0)
         return r;
-    session = json_loads(made, 0, NULL);
+    session = json_read_own(made, 0);
     if ((r = sbr_session_open(session_text(session, "id"), &s, err)) == 0)
         r = session_show_cell(s, cell, display, err);
     sbr_session_free(s);

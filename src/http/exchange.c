@@ -64,6 +64,8 @@ void exchange_free(struct exchange *x)
     response_free(take_ptr(x->response));
     for (size_t i = 0; i < EXCHANGE_MAX_WORDS; i++)
         free(x->words[i]);
+    if (x->read)
+        x->free_read(x->read);
     buf_done(&x->body);
     free(x->fields);
     free(x);
@@ -215,6 +217,13 @@ void exchange_watch(struct exchange *x, void (*left)(struct exchange *x), void *
 {
     x->left = left;
     x->subject = subject;
+}
+
+void exchange_go_on(struct exchange *x)
+{
+    x->left = NULL;
+    x->waits = false;
+    link_remove(&x->link);
 }
 
 void exchange_wait(struct exchange *x, void (*left)(struct exchange *x), void *subject)

@@ -11,10 +11,18 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 
-#define DOCUMENT_MAX (8u << 20)
+/* A layer, a platform or a line of the history has a dozen values; an image has at most 128 layers.
+ * The largest index seen names 600 platforms and attestations. */
+static const struct json_bounds document_bounds = {
+    .bytes = 4u << 20,
+    .values = 20000,
+    .depth = 32,
+};
+
 #define INDEXES_MAX 4 /* an index may name another */
 
 static int wrong(const char *what, sbr_error *err)
@@ -82,15 +90,18 @@ int image_manifest_blob(int dir_fd, const char *digest, sbr_error *err)
 static json_t *parse(int fd, sbr_error *err)
 {
     scoped_free char *text = NULL;
+    sbr_error fault;
     size_t len = 0;
     json_t *json;
 
-    if (fd_read_text(fd, DOCUMENT_MAX, &text, &len, err) < 0)
+    if (fd_read_text(fd, document_bounds.bytes, &text, &len, err) < 0)
         return NULL;
-    json = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
-    if (!json_is_object(json)) {
+    json = json_read(text, len, &document_bounds, JSON_REJECT_DUPLICATES, "a document", &fault);
+    if (!json) {
+        wrong(fault.message, err);
+    } else if (!json_is_object(json)) {
         json_decref(json);
-        wrong("a document is no JSON object, or has a key twice", err);
+        wrong("a document is no JSON object", err);
         return NULL;
     }
     return json;

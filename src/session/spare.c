@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "job/engine_socket.h"
 #include "job/warm_blueprint.h"
@@ -114,7 +115,8 @@ static void name_spare(const char *key, char id[SESSION_ID_SIZE])
 /* The answer's description, with the time that the client has waited. */
 static char *understand(const char *line, size_t len, uint64_t began_us)
 {
-    json_t *all = json_loadb(line, len, 0, NULL), *made = json_object_get(all, "answer");
+    json_t *all = json_read(line, len, &json_read_answer, 0, "the answer", NULL),
+           *made = json_object_get(all, "answer");
     char *text = NULL;
 
     if (made) {

@@ -149,9 +149,12 @@ static int read_now(const struct golden_case *c, const sbr_request *req, const s
     return result->changes_id[0] ? take_tree(c, req, result, now, err) : 0;
 }
 
-static int judge(const struct golden_case *c, const sbr_request *req, const sbr_result *result,
-                 struct golden_now *now, struct report_case *shown, sbr_error *err)
+static int judge(struct golden *g, const struct golden_job *job, const sbr_result *result,
+                 sbr_error *err)
 {
+    const struct golden_case *c = &g->cases.items[job->index];
+    struct report_case *shown = &g->report.cases[job->index];
+    struct golden_now *now = &g->now[job->index];
     struct buf message;
     int r;
 
@@ -162,14 +165,14 @@ static int judge(const struct golden_case *c, const sbr_request *req, const sbr_
                    result->explanation[0] ? ": " : "", result->explanation);
         r = 0;
     } else {
-        r = read_now(c, req, result, now, err);
+        r = read_now(c, &job->req, result, now, err);
         if (r == 0)
             r = golden_compare(c, now, &message, err);
         now->differs = r == 0 && message.len;
         shown->outcome = message.len ? CASE_FAILED : CASE_PASSED;
     }
     if (r == 0 && message.len)
-        r = test_report_set_message(shown, message.data, message.len, err);
+        r = test_report_set_message(&g->report, shown, message.data, message.len, err);
     buf_done(&message);
     return r;
 }
@@ -178,18 +181,18 @@ static int judge(const struct golden_case *c, const sbr_request *req, const sbr_
 static int note_end(struct golden_work *w, const struct golden_job *job, const sbr_result *result,
                     const sbr_error *why, sbr_error *err)
 {
-    const struct golden_case *c = &w->golden->cases.items[job->index];
     struct report_case *shown = &w->golden->report.cases[job->index];
     sbr_error fault = why ? *why : (sbr_error){ 0 };
 
     if (result) {
         shown->time_us = sbr_result_report(result)->wall_us;
         shown->timed = true;
-        if (judge(c, &job->req, result, &w->golden->now[job->index], shown, &fault) == 0)
+        if (judge(w->golden, job, result, &fault) == 0)
             return 0;
     }
     shown->outcome = CASE_BROKEN;
-    return test_report_set_message(shown, fault.message, strlen(fault.message), err);
+    return test_report_set_message(&w->golden->report, shown, fault.message, strlen(fault.message),
+                                   err);
 }
 
 static void done(void *context, void *item, sbr_result *result, const sbr_error *err)

@@ -218,6 +218,25 @@ def test_every_run_goes_on_record_when_the_user_wants_it(place):
     assert secret not in kept.read_text() and kept.stat().st_mode & 0o777 == 0o600
 
 
+def test_sessions_and_prompts_follow_the_configuration(any_caller, folder):
+    place = Place(folder, any_caller)
+    place.write(place.own, "audit: true\nlimits: {memory: 100m}\n")
+    made = place.run("session", "create", "bash", "--json")
+    assert made.returncode == 0, made.stderr
+    session = json.loads(made.stdout)["id"]
+    try:
+        ran = json.loads(place.run("session", "exec", session, "--code", "exit 3", "--json").stdout)
+    finally:
+        place.run("session", "close", session)
+    assert ran["limits"]["memory_bytes"] == 100 * 2**20
+    assert place.run("repl", "bash", stdin=b"echo two\n").returncode == 0
+    assert [run["outcome"] for run in runs(place)].count("cell") == 2
+    assert place.run("repl", "bash", "--no-config", stdin=b"echo three\n").returncode == 0
+    assert [run["outcome"] for run in runs(place)].count("cell") == 2
+    place.write(place.own, "require: everything\n")
+    assert b"everything" in place.run("session", "create", "bash").stderr
+
+
 def test_what_cannot_go_on_record_does_not_run(place):
     place.write(place.own, "audit: true\n")
     kept = place.home / "state/audit.jsonl"
