@@ -30,9 +30,11 @@ const struct json_bounds json_read_answer = {
 /* The end of a string whose first byte is at `p`: behind its quote, or the end of the text. */
 static const char *skip_string(const char *p, const char *end)
 {
-    while (p < end) {
-        const char *quote = memchr(p, '"', (size_t)(end - p)), *escape;
+    const char *quote = NULL, *escape;
 
+    while (p < end) {
+        if (!quote || quote < p) /* not for each escape: a text may be nothing but escapes */
+            quote = memchr(p, '"', (size_t)(end - p));
         if (!quote)
             return end;
         escape = memchr(p, '\\', (size_t)(quote - p));

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scope.h"
 #include "http/offload.h"
 #include "http/problem.h"
 #include "http/route.h"

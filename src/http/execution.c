@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 
 #include "base/clock.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "http/agents.h"
 #include "http/offload.h"
@@ -16,11 +17,12 @@
 #include "http/websocket.h"
 #include "lib/runner.h"
 
-#define KEPT_US (10 * 60 * 1000000ULL) /* after the end                             */
-#define KEPT_BYTES ((size_t)256 << 20) /* of all results and events                 */
-#define LOG_BYTES ((size_t)4 << 20)    /* of the events of one run                  */
-#define KEPT_MAX 4096                  /* runs that are over                        */
-#define ALONE_US (15 * 1000000ULL)     /* how long a streamed run waits for readers */
+#define KEPT_US (10 * 60 * 1000000ULL)   /* after the end                             */
+#define LARGE_OUTPUT ((size_t)256 << 10) /* is written into the result by a thread */
+#define KEPT_BYTES ((size_t)256 << 20)   /* of all results and events                 */
+#define LOG_BYTES ((size_t)4 << 20)      /* of the events of one run                  */
+#define KEPT_MAX 4096                    /* runs that are over                        */
+#define ALONE_US (15 * 1000000ULL)       /* how long a streamed run waits for readers */
 #define RETRY_S 1
 #define LINES_MAX ((size_t)1 << 30)
 
@@ -98,7 +100,18 @@ static void add_end(struct execution *e)
     note(e, &lines);
 }
 
-static void finish(struct execution *e, sbr_result *result, const sbr_error *err)
+static char *hide(const struct execution *e, char *text)
+{
+    return roots_hide(&e->server->roots, e->tenant, text);
+}
+
+static char *result_text(const struct execution *e, const sbr_result *result)
+{
+    return hide(e, result_to_json(result));
+}
+
+/* `text` is the result, if it was written already. */
+static void finish_with(struct execution *e, sbr_result *result, char *text, const sbr_error *err)
 {
     struct exchange *waiter = e->waiter;
 
@@ -108,8 +121,9 @@ static void finish(struct execution *e, sbr_result *result, const sbr_error *err
         e->err = *err;
         roots_hide_in(&e->server->roots, e->tenant, e->err.message, sizeof(e->err.message));
     }
-    e->result = roots_hide(&e->server->roots, e->tenant,
-                           result ? result_to_json(result) : result_error_to_json(&e->err));
+    e->result = text     ? text
+                : result ? result_text(e, result)
+                         : hide(e, result_error_to_json(&e->err));
     if (result && result->changes_id[0])
         ownership_note_changes(e->tenant, result->changes_id);
     snprintf(e->outcome, sizeof(e->outcome), "%s",
@@ -134,49 +148,74 @@ static void finish(struct execution *e, sbr_result *result, const sbr_error *err
         e->ended(e, e->ended_context);
 }
 
-/* A result that lacks the version of its language's tool. */
-struct nameless {
+json_t *execution_tree(const struct execution *e)
+{
+    return e->tree ? json_incref(e->tree) : json_read_own(e->result, JSON_ALLOW_NUL);
+}
+
+static void finish(struct execution *e, sbr_result *result, const sbr_error *err)
+{
+    finish_with(e, result, NULL, err);
+}
+
+/* A result that lacks the version of its language's tool, or is large. */
+struct unwritten {
     struct execution *e;
     sbr_result *result;
+    char *text;
+    json_t *tree;
 };
 
-static int name_version(struct offload *o, sbr_error *err)
+static int write_result(struct offload *o, sbr_error *err)
 {
-    const struct nameless *nameless = o->extra;
+    struct unwritten *unwritten = o->extra;
 
     (void)err;
-    (void)runner_find_version(nameless->e->job, nameless->result, true);
+    (void)runner_find_version(unwritten->e->job, unwritten->result, true);
+    unwritten->text = result_text(unwritten->e, unwritten->result);
+    if (unwritten->e->ended) /* a dialect reads it */
+        unwritten->tree = json_read_own(unwritten->text, JSON_ALLOW_NUL);
     return 0;
 }
 
-static void version_named(struct offload *o, const sbr_error *err)
+static void result_written(struct offload *o, const sbr_error *err)
 {
-    struct nameless *nameless = o->extra;
+    struct unwritten *unwritten = o->extra;
 
     (void)err;
-    finish(nameless->e, nameless->result, NULL);
-    free(nameless);
+    unwritten->e->tree = unwritten->tree; /* until its dialect has read it */
+    finish_with(unwritten->e, unwritten->result, unwritten->text, NULL);
+    unwritten->e->tree = NULL;
+    json_decref(unwritten->tree);
+    free(unwritten);
 }
 
-/* Once per tool: the tool is asked in a sandbox, which must not hold up the loop. */
+static bool is_large(const sbr_result *result)
+{
+    return result->out.len + result->out.tail_len + result->err.len + result->err.tail_len >
+           LARGE_OUTPUT;
+}
+
+/* Once per tool: the tool is asked in a sandbox, which must not hold up the loop.  Nor must a
+ * program that has said as much as it may. */
 static bool finishes_later(struct execution *e, sbr_result *result)
 {
-    struct nameless *nameless;
+    struct unwritten *unwritten;
 
-    if (runner_find_version(e->job, result, false))
+    if (runner_find_version(e->job, result, false) && !is_large(result))
         return false;
-    nameless = malloc(sizeof(*nameless));
-    if (!nameless)
+    unwritten = malloc(sizeof(*unwritten));
+    if (!unwritten)
         return false;
-    *nameless = (struct nameless){ e, result };
-    if (offload_start_own(e->server, &(struct offload){ .work = name_version,
-                                                        .done = version_named,
-                                                        .extra = nameless }) < 0) {
-        free(nameless);
+    *unwritten = (struct unwritten){ .e = e, .result = result };
+    if (offload_start_own(e->server, &(struct offload){ .work = write_result,
+                                                        .done = result_written,
+                                                        .extra = unwritten }) < 0) {
+        free(unwritten);
         return false;
     }
     loop_remove(&e->server->loop, &e->watch);
-    /* cppcheck-suppress memleak ; `version_named` frees it */
+    /* cppcheck-suppress memleak ; `result_written` frees it */
     return true;
 }
 

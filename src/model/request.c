@@ -138,16 +138,52 @@ static int check_new_file(const sbr_request *req, const char *path, size_t len, 
         return err_set(err, SBR_E_INVALID, "request",
                        "the files of a request are at most %llu bytes together",
                        (unsigned long long)REQUEST_MAX_BYTES);
-    for (size_t i = 0; i < req->n_files; i++)
-        if (paths_clash(req->files[i].path, path))
-            return err_set(err, SBR_E_INVALID, "request",
-                           "the file '%.100s' clashes with '%.100s'; give each path once", path,
-                           req->files[i].path);
     return 0;
+}
+
+static int refuse_clash(const char *path, const char *other, sbr_error *err)
+{
+    return err_set(err, SBR_E_INVALID, "request",
+                   "the file '%.100s' clashes with '%.100s'; give each path once", path, other);
 }
 
 int request_add_file(sbr_request *req, const char *path, const void *data, size_t len,
                      sbr_error *err)
+{
+    for (size_t i = 0; i < req->n_files; i++)
+        if (paths_clash(req->files[i].path, path))
+            return refuse_clash(path, req->files[i].path, err);
+    return request_add_one_of_many(req, path, data, len, err);
+}
+
+/* What is below a directory follows it at once: its slash comes before all other characters. */
+static int compare_paths(const void *a, const void *b)
+{
+    const unsigned char *p = *(const unsigned char *const *)a,
+                        *q = *(const unsigned char *const *)b;
+
+    for (; *p && *p == *q; p++)
+        q++;
+    return (*p == '/' ? 1 : *p ? *p + 1 : 0) - (*q == '/' ? 1 : *q ? *q + 1 : 0);
+}
+
+int request_check_many(const sbr_request *req, sbr_error *err)
+{
+    scoped_free const char **paths = calloc(req->n_files + 1, sizeof(*paths));
+
+    if (!paths)
+        return err_set_oom(err, "request");
+    for (size_t i = 0; i < req->n_files; i++)
+        paths[i] = req->files[i].path;
+    qsort(paths, req->n_files, sizeof(*paths), compare_paths);
+    for (size_t i = 1; i < req->n_files; i++)
+        if (paths_clash(paths[i - 1], paths[i]))
+            return refuse_clash(paths[i], paths[i - 1], err);
+    return 0;
+}
+
+int request_add_one_of_many(sbr_request *req, const char *path, const void *data, size_t len,
+                            sbr_error *err)
 {
     struct request_file *grown, file = { .len = len };
 
