@@ -162,7 +162,9 @@ static void gateway_says(void *context, uint32_t events)
             end(front);
             return;
         }
-        if (n == 2)
+        if (n == 0) /* it asks whether this process goes on; an answer that is lost is late */
+            (void)send(FRONT_LINK, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+        else if (n == 2)
             take_connection(front, fds[0], fds[1]);
         else if (n == 1) /* no descriptor was left for the second: this connection is lost */
             close(fds[0]);

@@ -42,8 +42,9 @@ struct server_socket {
     int config;                 /* what the front starts with */
     pid_t pid;                  /* 0: it does not run */
     unsigned int visitors;
-    bool starved; /* no descriptor is left: nothing is accepted until the next tick */
-    bool full;    /* the link takes nothing now: nothing is accepted until it does  */
+    unsigned int unanswered; /* ticks since it was asked whether it lives; 0: it has answered */
+    bool starved;            /* no descriptor is left: nothing is accepted until the next tick */
+    bool full;               /* the link takes nothing now: nothing is accepted until it does  */
 };
 
 struct server {
