@@ -47,8 +47,7 @@ static void room_for_orders(struct execution *e, void *context)
 
 static void take_line(struct e2b_sandbox *s, const char *text, size_t len)
 {
-    json_t *line =
-        json_read(text, len, &json_read_line, JSON_REJECT_DUPLICATES, "the line", NULL);
+    json_t *line = json_read(text, len, &json_read_line, JSON_REJECT_DUPLICATES, "the line", NULL);
 
     if (json_is_true(json_object_get(line, "ready")) && !s->ready) {
         s->ready = true;

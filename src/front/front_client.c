@@ -99,7 +99,6 @@ struct front_client *front_client_new(struct front *front, int channel)
 void front_client_free(struct front_client *c)
 {
     c->front->in_library -= !c->plain;
-    front_read_forget(c);
     loop_remove(&c->front->loop, &c->watch);
     loop_remove(&c->front->loop, &c->gone);
     frames_done(&c->channel);
@@ -163,7 +162,7 @@ static bool has_ended(const struct front_client *c)
     char byte;
 
     return !c->plain && !c->paused && c->stage != STAGE_SOCKET &&
-           recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+           recvfrom(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT, NULL, NULL) == 0;
 }
 
 static bool may_be_overdue(const struct front_client *c)

@@ -90,6 +90,12 @@ static void ignore_message(void *context, const char *format, va_list arguments)
 /* The client of the connection that is being added. */
 static struct front_client *arriving;
 
+static void leave_library(struct front_client *c)
+{
+    front_read_forget(c);
+    front_client_free(c);
+}
+
 static void connection_event(void *context, struct MHD_Connection *connection,
                              void **socket_context, enum MHD_ConnectionNotificationCode code)
 {
@@ -98,7 +104,7 @@ static void connection_event(void *context, struct MHD_Connection *connection,
     (void)context;
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
         if (c)
-            front_client_free(c);
+            leave_library(c);
         return;
     }
     c = arriving;
@@ -119,7 +125,7 @@ static void library_take(struct front_client *c)
     if (front_read_watch(c))
         (void)MHD_add_connection(c->front->daemon, c->fd, &address, sizeof(address));
     if (arriving) /* it was not taken */
-        front_client_free(arriving);
+        leave_library(arriving);
     arriving = NULL;
 }
 

@@ -17,7 +17,6 @@ struct reading {
     struct link link;
     struct server *server;
     struct exchange *x; /* NULL: the client left */
-    void (*then)(struct exchange *x);
     struct buf body;
     struct body_read *read;
     bool message, marked; /* of MCP; the fingerprint is wanted */
@@ -28,7 +27,7 @@ static unsigned int readers;
 
 static void start_next(void);
 
-bool body_is_large(const struct exchange *x)
+static bool is_large(const struct exchange *x)
 {
     return x->route && x->route->flags & ROUTE_JSON && x->body.len > LARGE_BYTES;
 }
@@ -79,7 +78,7 @@ static void go_on(struct reading *r)
         buf_init(&r->body, 0);
     }
     exchange_go_on(x);
-    r->then(x);
+    x->route->handle(x);
 }
 
 static void done(struct offload *o, const sbr_error *err)
@@ -131,10 +130,15 @@ static void client_left(struct exchange *x)
     r->x = NULL;
 }
 
-void body_read(struct exchange *x, void (*then)(struct exchange *x))
+void body_take(struct exchange *x)
 {
-    struct reading *r = calloc(1, sizeof(*r));
+    struct reading *r;
 
+    if (!is_large(x)) {
+        x->route->handle(x);
+        return;
+    }
+    r = calloc(1, sizeof(*r));
     if (r)
         r->read = calloc(1, sizeof(*r->read));
     if (!r || !r->read) {
@@ -144,7 +148,6 @@ void body_read(struct exchange *x, void (*then)(struct exchange *x))
     }
     r->server = x->server;
     r->x = x;
-    r->then = then;
     r->message = x->route->flags & ROUTE_RPC;
     r->marked = exchange_header(x, "Idempotency-Key");
     r->body = x->body;

@@ -15,8 +15,7 @@ struct body_read {
     char fingerprint[SHA256_HEX_SIZE];
 };
 
-bool body_is_large(const struct exchange *x);
-/* Reads it, then calls `then`, unless the client has left. */
-void body_read(struct exchange *x, void (*then)(struct exchange *x));
+/* Calls the handler: at once, or when the body was read, unless the client has left. */
+void body_take(struct exchange *x);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/json_read.h"
 #include "base/scope.h"
 #include "http/agents.h"
+#include "http/execution_result.h"
 #include "http/offload.h"
 #include "http/ownership.h"
 #include "http/reader.h"
@@ -17,12 +18,11 @@
 #include "http/websocket.h"
 #include "lib/runner.h"
 
-#define KEPT_US (10 * 60 * 1000000ULL)   /* after the end                             */
-#define LARGE_OUTPUT ((size_t)256 << 10) /* is written into the result by a thread */
-#define KEPT_BYTES ((size_t)256 << 20)   /* of all results and events                 */
-#define LOG_BYTES ((size_t)4 << 20)      /* of the events of one run                  */
-#define KEPT_MAX 4096                    /* runs that are over                        */
-#define ALONE_US (15 * 1000000ULL)       /* how long a streamed run waits for readers */
+#define KEPT_US (10 * 60 * 1000000ULL) /* after the end                             */
+#define KEPT_BYTES ((size_t)256 << 20) /* of all results and events                 */
+#define LOG_BYTES ((size_t)4 << 20)    /* of the events of one run                  */
+#define KEPT_MAX 4096                  /* runs that are over                        */
+#define ALONE_US (15 * 1000000ULL)     /* how long a streamed run waits for readers */
 #define RETRY_S 1
 #define LINES_MAX ((size_t)1 << 30)
 
@@ -100,16 +100,6 @@ static void add_end(struct execution *e)
     note(e, &lines);
 }
 
-static char *hide(const struct execution *e, char *text)
-{
-    return roots_hide(&e->server->roots, e->tenant, text);
-}
-
-static char *result_text(const struct execution *e, const sbr_result *result)
-{
-    return hide(e, result_to_json(result));
-}
-
 /* `text` is the result, if it was written already. */
 static void finish_with(struct execution *e, sbr_result *result, char *text, const sbr_error *err)
 {
@@ -121,9 +111,9 @@ static void finish_with(struct execution *e, sbr_result *result, char *text, con
         e->err = *err;
         roots_hide_in(&e->server->roots, e->tenant, e->err.message, sizeof(e->err.message));
     }
-    e->result = text     ? text
-                : result ? result_text(e, result)
-                         : hide(e, result_error_to_json(&e->err));
+    if (!text)
+        text = execution_result_text(e, result);
+    e->result = text;
     if (result && result->changes_id[0])
         ownership_note_changes(e->tenant, result->changes_id);
     snprintf(e->outcome, sizeof(e->outcome), "%s",
@@ -158,67 +148,6 @@ static void finish(struct execution *e, sbr_result *result, const sbr_error *err
     finish_with(e, result, NULL, err);
 }
 
-/* A result that lacks the version of its language's tool, or is large. */
-struct unwritten {
-    struct execution *e;
-    sbr_result *result;
-    char *text;
-    json_t *tree;
-};
-
-static int write_result(struct offload *o, sbr_error *err)
-{
-    struct unwritten *unwritten = o->extra;
-
-    (void)err;
-    (void)runner_find_version(unwritten->e->job, unwritten->result, true);
-    unwritten->text = result_text(unwritten->e, unwritten->result);
-    if (unwritten->e->ended) /* a dialect reads it */
-        unwritten->tree = json_read_own(unwritten->text, JSON_ALLOW_NUL);
-    return 0;
-}
-
-static void result_written(struct offload *o, const sbr_error *err)
-{
-    struct unwritten *unwritten = o->extra;
-
-    (void)err;
-    unwritten->e->tree = unwritten->tree; /* until its dialect has read it */
-    finish_with(unwritten->e, unwritten->result, unwritten->text, NULL);
-    unwritten->e->tree = NULL;
-    json_decref(unwritten->tree);
-    free(unwritten);
-}
-
-static bool is_large(const sbr_result *result)
-{
-    return result->out.len + result->out.tail_len + result->err.len + result->err.tail_len >
-           LARGE_OUTPUT;
-}
-
-/* Once per tool: the tool is asked in a sandbox, which must not hold up the loop.  Nor must a
- * program that has said as much as it may. */
-static bool finishes_later(struct execution *e, sbr_result *result)
-{
-    struct unwritten *unwritten;
-
-    if (runner_find_version(e->job, result, false) && !is_large(result))
-        return false;
-    unwritten = malloc(sizeof(*unwritten));
-    if (!unwritten)
-        return false;
-    *unwritten = (struct unwritten){ .e = e, .result = result };
-    if (offload_start_own(e->server, &(struct offload){ .work = write_result,
-                                                        .done = result_written,
-                                                        .extra = unwritten }) < 0) {
-        free(unwritten);
-        return false;
-    }
-    loop_remove(&e->server->loop, &e->watch);
-    /* cppcheck-suppress memleak ; `result_written` frees it */
-    return true;
-}
-
 static void job_event(void *context, uint32_t events)
 {
     struct execution *e = context;
@@ -227,7 +156,7 @@ static void job_event(void *context, uint32_t events)
     int r = sbr_job_dispatch(e->job, &result, &err);
 
     (void)events;
-    if (r == 1 && finishes_later(e, result))
+    if (r == 1 && execution_result_is_later(e, result, finish_with))
         return;
     if (r != 0)
         finish(e, r == 1 ? result : NULL, &err);

@@ -18,6 +18,7 @@ enum { SERVER_AT_UNIX, SERVER_AT_TCP, SERVER_SOCKETS };
 #define SERVER_MAX_DIALECTS 8
 
 struct dialect;
+struct exchange;
 
 struct server_options {
     const char *socket;                          /* path of the unix socket; NULL: none */
@@ -58,7 +59,8 @@ struct server {
     uint64_t memory; /* that runs and sessions may use together where no engine has a say */
     struct admission_sessions sessions;
     sbr_runtime *rt;
-    struct link visitors, closed; /* connections; those that are freed after the turn */
+    void (*take_request)(struct exchange *x); /* it is whole, and nobody has replied */
+    struct link visitors, closed;             /* connections; those that are freed after the turn */
     struct link waiting, ready;   /* exchanges whose reply comes later; that have some to send */
     struct link executions, live; /* newest last; those of them that are not over */
     struct link spent;            /* executions whose jobs are to be freed */

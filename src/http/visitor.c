@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/reply_head.h"
 #include "base/scope.h"
-#include "http/body.h"
 #include "http/guard.h"
 #include "http/problem.h"
 #include "http/refusals.h"
@@ -199,10 +198,8 @@ static void handle(struct exchange *x)
     x->received = true;
     if (x->response)
         exchange_resume(x);
-    else if (body_is_large(x))
-        body_read(x, x->route->handle);
     else
-        x->route->handle(x);
+        x->server->take_request(x);
 }
 
 static void take_body(struct exchange *x, const char *data, size_t len)

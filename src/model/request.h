@@ -173,10 +173,6 @@ void request_free(sbr_request *req);
 
 int request_add_file(sbr_request *req, const char *path, const void *data, size_t len,
                      sbr_error *err);
-/* The same for lists: request_check_many looks once, behind all of them, whether paths clash. */
-int request_add_one_of_many(sbr_request *req, const char *path, const void *data, size_t len,
-                            sbr_error *err);
-int request_check_many(const sbr_request *req, sbr_error *err);
 /* Replaces the content of a file of the request. */
 int request_replace_file(sbr_request *req, size_t index, const void *data, size_t len,
                          sbr_error *err);
