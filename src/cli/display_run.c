@@ -16,8 +16,6 @@
 /* The program's text, which becomes the cell: --code, the only file, or a file of the project. */
 static int take_code(sbr_request *req, char **ret, size_t *ret_len, sbr_error *err)
 {
-    scoped_free char *path = NULL;
-
     if (req->code) {
         *ret = take_ptr(req->code);
         *ret_len = req->code_len;
@@ -25,9 +23,13 @@ static int take_code(sbr_request *req, char **ret, size_t *ret_len, sbr_error *e
         return 0;
     }
     if (req->program) {
-        path = text_format("%s/%s", req->project, req->program);
+        int r = source_read_program(req, ret, ret_len, err);
+
+        if (r == 0)
+            r = err_set(err, SBR_E_NOT_FOUND, "program",
+                        "there is no '%.200s' in the project, or it is a link", req->program);
         free(take_ptr(req->program));
-        return path ? source_read_path(path, ret, ret_len, err) : err_set_oom(err, "display");
+        return r < 0 ? r : 0;
     }
     if (!req->n_files)
         return err_set(err, SBR_E_INVALID, "display",

@@ -33,6 +33,7 @@
 #include "confine/run_dir.h"
 #include "sandbox/channels.h"
 #include "sandbox/mount_pass.h"
+#include "sandbox/page_error.h"
 #include "wire/control.h"
 
 static bool has_cow(const struct plan *plan)
@@ -266,14 +267,18 @@ bool sandbox_collect(const struct sandbox *box)
 int sandbox_failure(const struct sandbox *box, sbr_error *err)
 {
     if (box->report->state == REPORT_FAILED) {
-        *err = box->report->error;
+        page_error_read(&box->report->error, err);
+        if (err->sys_errno == EPIPE && box->egress.page && box->egress.page->error.code)
+            page_error_read(&box->egress.page->error, err); /* init only saw its end */
         return err->code;
     }
     if (box->spawn && box->spawn->sys_errno) {
         errno = box->spawn->sys_errno;
         return err_set_errno(err, "spawn", "cannot execute the helper");
     }
-    return err_set(err, SBR_E_BUG, "init", "the sandbox ended without a report");
+    return err_set(err, SBR_E_SYSTEM, "init",
+                   "the sandbox ended while it was made, as when its first process is killed from "
+                   "outside or the machine has no memory left; run it again");
 }
 
 static void close_control(struct sandbox *box)

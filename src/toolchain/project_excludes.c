@@ -16,12 +16,14 @@
 #include "base/walk.h"
 
 #define STAGE "excludes"
-#define MAX_DEPTH 400 /* each takes a file descriptor */
+#define MAX_DEPTH 400        /* each takes a file descriptor */
+#define MAX_ENTRIES 2000000u /* of one tree: a look at more would hold others up */
 
 struct search {
     struct exclude rules;
     const sbr_request *req;
     int tree_fd;
+    unsigned int entries;   /* looked at */
     unsigned int out_depth; /* of the excluded directory that we are in, and one more; 0: none */
     struct plan_mask *masks;
     size_t n;
@@ -29,44 +31,62 @@ struct search {
 
 int project_excludes_open(int tree_fd, const sbr_request *req, struct exclude *ret, sbr_error *err)
 {
-    scoped_fd int fd =
-        openat(tree_fd, EXCLUDE_FILE, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    scoped_free char *text = NULL;
     struct stat st;
+    scoped_fd int fd = inode_open_regular(tree_fd, EXCLUDE_FILE, &st);
+    scoped_free char *text = NULL;
     size_t len = 0;
 
     *ret = (struct exclude){ .outs = &req->excludes, .ins = &req->includes };
     if (fd < 0 && errno == ENOENT)
         return 0;
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return err_set_errno(err, STAGE, "cannot read the project's " EXCLUDE_FILE);
-    if (!S_ISREG(st.st_mode))
+    if (fd < 0 && (errno == EINVAL || errno == ENXIO))
         return err_set(err, SBR_E_INVALID, STAGE,
                        "the project's " EXCLUDE_FILE " is no regular file; make it one");
+    if (fd < 0)
+        return err_set_errno(err, STAGE, "cannot read the project's " EXCLUDE_FILE);
     if (fd_read_text(fd, EXCLUDE_FILE_MAX, &text, &len, err) < 0)
         return err->code;
     return exclude_read(ret, text, len, err);
 }
 
-static bool is_secret(enum exclude_answer answer, int dir_fd, const char *name)
+static bool is_secret(struct exclude *rules, enum exclude_answer answer, int dir_fd,
+                      const char *name)
 {
-    scoped_fd int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    struct stat st;
+    scoped_fd int fd = inode_open_regular(dir_fd, name, &st);
     scoped_free char *data = malloc(EXCLUDE_LOOK_MAX);
     size_t len = 0;
     ssize_t n = -1;
 
+    if (rules->looked > EXCLUDE_LOOKED_MAX)
+        return true;
     while (fd >= 0 && data && len < EXCLUDE_LOOK_MAX &&
            (n = read(fd, data + len, EXCLUDE_LOOK_MAX - len)) > 0)
         len += (size_t)n;
+    rules->looked += len;
     return n != 0 || exclude_by_content(answer, data, len, true);
 }
 
-bool project_excludes_has(const struct exclude *rules, int dir_fd, const char *name,
-                          const char *path, bool is_directory)
+bool project_excludes_has(struct exclude *rules, int dir_fd, const char *name, const char *path,
+                          bool is_directory)
 {
     enum exclude_answer answer = exclude_ask(rules, path, is_directory);
 
-    return answer == EXCLUDE_YES || (answer != EXCLUDE_NO && is_secret(answer, dir_fd, name));
+    return answer == EXCLUDE_YES ||
+           (answer != EXCLUDE_NO && is_secret(rules, answer, dir_fd, name));
+}
+
+bool project_excludes_hides(struct exclude *rules, int tree_fd, const char *path)
+{
+    bool out = false;
+
+    for (const char *slash = strchr(path, '/'); slash && !out; slash = strchr(slash + 1, '/')) {
+        scoped_free char *above = strndup(path, (size_t)(slash - path));
+
+        out = !above || exclude_ask(rules, above, true) == EXCLUDE_YES;
+    }
+    return out ? !exclude_is_included(rules, path, false)
+               : project_excludes_has(rules, tree_fd, path, path, false);
 }
 
 static int add(struct search *s, const char *path, bool is_directory, sbr_error *err)
@@ -129,6 +149,10 @@ static int visit(void *context, const struct walk_entry *entry, sbr_error *err)
     mode_t type = entry->st.st_mode & S_IFMT;
     bool directory = type == S_IFDIR, out;
 
+    if (s->entries++ > MAX_ENTRIES)
+        return err_set(err, SBR_E_INVALID, STAGE,
+                       "the tree has more than %u files; exclude a directory with many of them",
+                       MAX_ENTRIES);
     out = s->out_depth
               ? !exclude_is_included(&s->rules, entry->path, directory)
               : project_excludes_has(&s->rules, entry->dir_fd, entry->name, entry->path, directory);
@@ -216,6 +240,18 @@ int project_excludes_find(int tree_fd, const sbr_request *req, struct plan_mask 
     *ret = s.masks;
     *ret_n = s.n;
     return r;
+}
+
+bool project_excludes_covers(const struct plan_mask *masks, size_t n, const char *path)
+{
+    bool covers = project_excludes_at(masks, n, path) != NULL;
+
+    for (const char *slash = strchr(path, '/'); slash && !covers; slash = strchr(slash + 1, '/')) {
+        scoped_free char *above = strndup(path, (size_t)(slash - path));
+
+        covers = !above || project_excludes_at(masks, n, above);
+    }
+    return covers;
 }
 
 const struct plan_mask *project_excludes_at(const struct plan_mask *masks, size_t n,

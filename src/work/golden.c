@@ -234,7 +234,30 @@ static int run_all(sbr_runtime *rt, const sbr_request *base, const sbr_golden *h
     return r;
 }
 
-static int load(const sbr_golden *how, struct golden *g, sbr_error *err)
+/* The rest of the path below the directory; NULL: it is not below it. */
+static const char *rest_below(const char *path, const char *dir)
+{
+    size_t len = dir ? strlen(dir) : 0;
+
+    if (!dir || strncmp(path, dir, len) != 0 || (path[len] && path[len] != '/'))
+        return NULL;
+    return path + len + strspn(path + len, "/");
+}
+
+/* What the project leaves out, it leaves out of its cases as well. */
+static int load_directory(const sbr_request *base, struct golden *g, sbr_error *err)
+{
+    const char *top = rest_below(g->dir, base->project);
+    struct project_tree tree;
+    int r = project_file_begin(top ? base->project : g->dir, base, "golden", &tree, err);
+
+    if (r == 0)
+        r = golden_cases_load(&tree, top ? top : "", &g->cases, err);
+    project_file_end(&tree);
+    return r;
+}
+
+static int load(const sbr_request *base, const sbr_golden *how, struct golden *g, sbr_error *err)
 {
     if (how->struct_size != sizeof(*how) || !how->dir == !how->cases ||
         (how->dir && how->dir[0] != '/') || (how->update && !how->dir))
@@ -243,12 +266,12 @@ static int load(const sbr_golden *how, struct golden *g, sbr_error *err)
     if (how->cases)
         return golden_cases_parse(how->cases, &g->cases, err);
     g->dir = strdup(how->dir);
-    return g->dir ? golden_cases_load(how->dir, &g->cases, err) : err_set_oom(err, "golden");
+    return g->dir ? load_directory(base, g, err) : err_set_oom(err, "golden");
 }
 
-static int begin(const sbr_golden *how, struct golden *g, sbr_error *err)
+static int begin(const sbr_request *base, const sbr_golden *how, struct golden *g, sbr_error *err)
 {
-    if (load(how, g, err) < 0)
+    if (load(base, how, g, err) < 0)
         return err->code;
     g->now = calloc(g->cases.n, sizeof(*g->now));
     if (!g->now)
@@ -267,7 +290,7 @@ int golden_run(sbr_runtime *rt, const sbr_request *base, const sbr_golden *how, 
                sbr_error *err)
 {
     struct golden g = { 0 };
-    int r = begin(how, &g, err);
+    int r = begin(base, how, &g, err);
 
     if (r == 0)
         r = run_all(rt, base, how, &g, err);
