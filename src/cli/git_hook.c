@@ -41,8 +41,8 @@ static const struct git_hook *find_hook(const char *name)
     return NULL;
 }
 
-/* The repository's own configuration may come from anyone: where it sends hooks, nothing is written.
- * A hook elsewhere would not run then. */
+/* The repository's own configuration may come from anyone: nothing is written where it sends hooks,
+ * and a hook elsewhere would not run then. */
 static int check_own_path(const struct git_repo *repo, const struct git_hook *hook, sbr_error *err)
 {
     static const char *const words[] = {

@@ -31,7 +31,7 @@ int source_prepare_tests(enum source_tests how, sbr_request *req, sbr_error *err
 /* The bytes of a regular file; the caller frees them. */
 int source_read_path(const char *path, char **ret, size_t *ret_len, sbr_error *err) must_check;
 
-/* The same of the request's program, which is one of its project: 1; 0: there is none, or a link. */
+/* The same of the request's program in its project: 1; 0: there is none, or a link. */
 int source_read_program(const sbr_request *req, char **ret, size_t *ret_len, sbr_error *err)
     must_check;
 

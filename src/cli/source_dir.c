@@ -16,8 +16,8 @@
 #define MAX_DEPTH 32
 
 struct place {
-    const struct exclude *rules; /* what is left out */
-    bool out;                    /* the directory itself, but for what is included in it */
+    struct exclude *rules; /* what is left out */
+    bool out;              /* the directory itself, but for what is included in it */
     int fd;
     const char *path; /* below the top; empty at the top */
     int depth;

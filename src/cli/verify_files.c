@@ -71,12 +71,16 @@ static int check_language(const struct verify_input *in, const char *path, sbr_e
 /* A file of the project is read where it is; one by itself comes with the request. */
 static int take_given(struct verify_input *in, const char *path, sbr_error *err)
 {
-    scoped_free char *data = NULL;
+    scoped_free char *data = NULL, *real = in->project[0] ? realpath(path, NULL) : NULL;
     char inside[PATH_MAX];
+    struct stat st;
     size_t len = 0;
 
-    if (path_inside(in, path, inside, err) < 0 || source_read_path(path, &data, &len, err) < 0 ||
-        check_language(in, path, err) < 0 ||
+    if (real && stat(real, &st) == 0 && !S_ISREG(st.st_mode)) /* a pipe would be waited for */
+        return err_set(err, SBR_E_INVALID, "verify", "'%.200s' is no regular file", path);
+    /* A link means what it leads to, as far as that is in the project. */
+    if (path_inside(in, real ? real : path, inside, err) < 0 ||
+        source_read_path(path, &data, &len, err) < 0 || check_language(in, path, err) < 0 ||
         (!in->project[0] && request_add_file(in->o->request, inside, data, len, err) < 0))
         return err->code;
     return string_list_add(&in->files, inside, err);

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "base/string_list.h"
@@ -17,7 +18,8 @@
 #define EXCLUDE_FILE ".sandboxignore"
 #define EXCLUDE_FILE_MAX (64 * 1024)
 #define EXCLUDE_MAX_PATTERNS 1000
-#define EXCLUDE_LOOK_MAX (1 << 20) /* bytes of a file that are searched for a secret */
+#define EXCLUDE_LOOK_MAX (1 << 20)    /* bytes of a file that are searched for a secret */
+#define EXCLUDE_LOOKED_MAX (32 << 20) /* of all of a tree: a file beyond them is left out */
 
 /* The last three depend on the content of a file. */
 enum exclude_answer {
@@ -30,6 +32,7 @@ enum exclude_answer {
 struct exclude {
     const struct string_list *outs, *ins; /* of the request; borrowed */
     struct string_list ignored;           /* of EXCLUDE_FILE; `!` takes back an earlier line */
+    uint64_t looked;                      /* bytes that were searched for secrets until now */
 };
 
 /* Messages call the pattern `word`. */

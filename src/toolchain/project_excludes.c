@@ -16,12 +16,14 @@
 #include "base/walk.h"
 
 #define STAGE "excludes"
-#define MAX_DEPTH 400 /* each takes a file descriptor */
+#define MAX_DEPTH 400        /* each takes a file descriptor */
+#define MAX_ENTRIES 2000000u /* of one tree: a look at more would hold others up */
 
 struct search {
     struct exclude rules;
     const sbr_request *req;
     int tree_fd;
+    unsigned int entries;   /* looked at */
     unsigned int out_depth; /* of the excluded directory that we are in, and one more; 0: none */
     struct plan_mask *masks;
     size_t n;
@@ -47,7 +49,8 @@ int project_excludes_open(int tree_fd, const sbr_request *req, struct exclude *r
     return exclude_read(ret, text, len, err);
 }
 
-static bool is_secret(enum exclude_answer answer, int dir_fd, const char *name)
+static bool is_secret(struct exclude *rules, enum exclude_answer answer, int dir_fd,
+                      const char *name)
 {
     struct stat st;
     scoped_fd int fd = inode_open_regular(dir_fd, name, &st);
@@ -55,21 +58,25 @@ static bool is_secret(enum exclude_answer answer, int dir_fd, const char *name)
     size_t len = 0;
     ssize_t n = -1;
 
+    if (rules->looked > EXCLUDE_LOOKED_MAX)
+        return true;
     while (fd >= 0 && data && len < EXCLUDE_LOOK_MAX &&
            (n = read(fd, data + len, EXCLUDE_LOOK_MAX - len)) > 0)
         len += (size_t)n;
+    rules->looked += len;
     return n != 0 || exclude_by_content(answer, data, len, true);
 }
 
-bool project_excludes_has(const struct exclude *rules, int dir_fd, const char *name,
-                          const char *path, bool is_directory)
+bool project_excludes_has(struct exclude *rules, int dir_fd, const char *name, const char *path,
+                          bool is_directory)
 {
     enum exclude_answer answer = exclude_ask(rules, path, is_directory);
 
-    return answer == EXCLUDE_YES || (answer != EXCLUDE_NO && is_secret(answer, dir_fd, name));
+    return answer == EXCLUDE_YES ||
+           (answer != EXCLUDE_NO && is_secret(rules, answer, dir_fd, name));
 }
 
-bool project_excludes_hides(const struct exclude *rules, int tree_fd, const char *path)
+bool project_excludes_hides(struct exclude *rules, int tree_fd, const char *path)
 {
     bool out = false;
 
@@ -142,6 +149,10 @@ static int visit(void *context, const struct walk_entry *entry, sbr_error *err)
     mode_t type = entry->st.st_mode & S_IFMT;
     bool directory = type == S_IFDIR, out;
 
+    if (s->entries++ > MAX_ENTRIES)
+        return err_set(err, SBR_E_INVALID, STAGE,
+                       "the tree has more than %u files; exclude a directory with many of them",
+                       MAX_ENTRIES);
     out = s->out_depth
               ? !exclude_is_included(&s->rules, entry->path, directory)
               : project_excludes_has(&s->rules, entry->dir_fd, entry->name, entry->path, directory);

@@ -13,12 +13,12 @@
 int project_excludes_open(int tree_fd, const sbr_request *req, struct exclude *ret, sbr_error *err)
     must_check;
 /* Whether the entry is left out.  Looks into a file only where the rules ask for it; one that
- * cannot be read is left out then. */
-bool project_excludes_has(const struct exclude *rules, int dir_fd, const char *name,
-                          const char *path, bool is_directory);
+ * cannot be read is left out then, and so is one when too much was looked at before. */
+bool project_excludes_has(struct exclude *rules, int dir_fd, const char *name, const char *path,
+                          bool is_directory);
 
 /* The same for a path of the tree, which is also left out with a directory above it. */
-bool project_excludes_hides(const struct exclude *rules, int tree_fd, const char *path);
+bool project_excludes_hides(struct exclude *rules, int tree_fd, const char *path);
 
 /* All of a tree, sorted by path; a link stands for what it leads to in the tree.  The files of the
  * request itself and its program are not left out: they were named.  The caller calls

@@ -248,10 +248,12 @@ static int load(const struct look *l, const char *name, const struct inherited *
                 ? add_case(l, dir, name, &own, err)
                 : 0;
     for (size_t i = 0; r == 0 && i < list.n; i++) {
-        scoped_free char *path = is_folder(l, dir, list.names[i]) ? join(name, list.names[i]) : NULL;
+        scoped_free char *path = NULL;
 
-        if (path)
-            r = load(l, path, &own, err);
+        if (!is_folder(l, dir, list.names[i]))
+            continue;
+        path = join(name, list.names[i]);
+        r = path ? load(l, path, &own, err) : err_set_oom(err, "golden");
     }
     free(command.data);
     return r;

@@ -7,10 +7,10 @@
 #include "model/request.h"
 
 struct signs {
-    int dir_fd;                  /* -1: there is none */
-    const sbr_request *req;      /* whose files count as well; NULL: none */
-    const struct exclude *rules; /* what of the directory does not count; NULL: all does */
-    struct exclude own;          /* of signs_open */
+    int dir_fd;             /* -1: there is none */
+    const sbr_request *req; /* whose files count as well; NULL: none */
+    struct exclude *rules;  /* what of the directory does not count; NULL: all does */
+    struct exclude own;     /* of signs_open */
 };
 
 enum signs_reach {

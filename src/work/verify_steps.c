@@ -141,7 +141,7 @@ static int run_tool(struct verification *v, const struct verify_tool *tool, sbr_
     return r;
 }
 
-static struct signs signs_of(const struct verification *v)
+static struct signs signs_of(struct verification *v)
 {
     return (struct signs){ .dir_fd = v->tree.fd,
                            .req = v->base,
@@ -183,9 +183,7 @@ static int run_tests(struct verification *v, sbr_error *err)
 /* A project's golden cases are in its directory `golden`, with a command there or in each case. */
 static int run_golden(struct verification *v, sbr_error *err)
 {
-    const struct signs cases = {
-        .dir_fd = project_file_open_dir(v->tree.fd, "golden")
-    };
+    const struct signs cases = { .dir_fd = project_file_open_dir(v->tree.fd, "golden") };
     bool found = cases.dir_fd >= 0 && !verify_skips(v, "golden") &&
                  signs_have(&cases, SIGNS_BELOW, "command", "");
     scoped_free char *dir = found ? text_format("%s/golden", v->base->project) : NULL;

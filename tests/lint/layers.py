@@ -74,6 +74,8 @@ MAY_INCLUDE_ONLY = {
         "changes/copy_file.h",
         "changes/node.h",
         "changes/textdiff.h",  # the first difference of a golden case
+        "toolchain/project_excludes.h",  # what a project leaves out is no sign of it
+        "toolchain/project_file.h",  # cases and files of a project, which others chose
     },
     "dialect": {
         "changes/state_dir.h",  # where files of a run are collected
@@ -105,6 +107,8 @@ MAY_INCLUDE_ONLY = {
         "engine/engine_main.h",
         # mcp: the command is the server for agents.
         "mcp/mcp_stdio.h",
+        # The program is executed for each session.
+        "session/session_entry.h",
     },
 }
 
