@@ -178,7 +178,7 @@ fuzz: export CC := clang
 # libFuzzer adds what it finds to the first folder: that is the scratch one, never the saved corpus.
 fuzz: ## fuzz every target for FUZZ_SECONDS (30) each
 	@tools/packages.sh check
-	$(call configure,build-fuzz,--buildtype=debugoptimized -Dfuzz=true -Db_lundef=false)
+	$(call configure,build-fuzz,--buildtype=debugoptimized -Dfuzz=true -Db_lundef=false -Dwerror=false)
 	$(call compile,build-fuzz)
 	@found=; failed=; \
 	for target in $$(find build-fuzz -type f -executable -name 'fuzz_*' | sort); do \

@@ -83,6 +83,16 @@ int err_set_errno(sbr_error *err, const char *stage, const char *fmt, ...)
     return SBR_E_SYSTEM;
 }
 
+int err_set_no_process(sbr_error *err, const char *stage, const char *what)
+{
+    if (errno != EAGAIN)
+        return err_set_errno(err, stage, "cannot start %s", what);
+    return err_set(err, SBR_E_BUSY, stage,
+                   "cannot start %s: this user has as many processes as it may have; raise `ulimit "
+                   "-u`, or the process limit of its group",
+                   what);
+}
+
 int err_set_oom(sbr_error *err, const char *stage)
 {
     return err_set(err, SBR_E_NO_MEMORY, stage, "out of memory");

@@ -18,6 +18,10 @@ int err_set(sbr_error *err, enum sbr_code code, const char *stage, const char *f
 /* The same with SBR_E_SYSTEM and the text of errno at the end of the sentence. */
 int err_set_errno(sbr_error *err, const char *stage, const char *fmt, ...) format_like_printf(3, 4);
 
+/* The same for a process or thread that cannot be started; errno is the reason.  SBR_E_BUSY when
+ * there are too many already. */
+int err_set_no_process(sbr_error *err, const char *stage, const char *what);
+
 /* SBR_E_NO_MEMORY with a fixed sentence. */
 int err_set_oom(sbr_error *err, const char *stage);
 

@@ -98,7 +98,7 @@ size_t json_read_memory(const char *text, size_t len)
 {
     static const struct json_bounds none = { .values = SIZE_MAX, .depth = UINT_MAX };
 
-    return 2 * len + VALUE_MEMORY * scan(text, len, &none).values;
+    return len + VALUE_MEMORY * scan(text, len, &none).values;
 }
 
 json_t *json_read(const char *text, size_t len, const struct json_bounds *most, size_t flags,

@@ -49,7 +49,7 @@ struct json_each {
 int json_read_each(const char *text, size_t len, const struct json_each *each, sbr_error *err)
     must_check;
 
-/* At most so many bytes take a text and its tree together. */
+/* At most so many bytes does the tree of a text take. */
 size_t json_read_memory(const char *text, size_t len);
 
 /* A text of our own within json_read_answer.  NULL for what is none, and for no text. */

@@ -368,7 +368,8 @@ size_t text_visible_len(const char *text, size_t left)
 
 void text_copy_visibly(char *to, size_t size, const char *from, size_t len)
 {
-    size_t used = 0, fits = 0; /* `fits`: where dots would still have room */
+    static const char digits[] = "0123456789abcdef"; /* snprintf takes a second for 10 MB */
+    size_t used = 0, fits = 0;                       /* `fits`: where dots would still have room */
     const unsigned char *in = (const unsigned char *)from;
 
     for (size_t i = 0; i < len;) {
@@ -380,8 +381,11 @@ void text_copy_visibly(char *to, size_t size, const char *from, size_t len)
             memcpy(to + fits, ELLIPSIS, sizeof(ELLIPSIS));
             return;
         }
-        for (size_t k = 0; hide && k < step; k++)
-            snprintf(to + used + 4 * k, 5, "\\x%02x", in[i + k]);
+        for (size_t k = 0; hide && k < step; k++) {
+            const char shown[] = { '\\', 'x', digits[in[i + k] >> 4], digits[in[i + k] & 15] };
+
+            memcpy(to + used + 4 * k, shown, sizeof(shown));
+        }
         if (!hide)
             memcpy(to + used, in + i, step);
         used += need;

@@ -385,7 +385,7 @@ static int serve_behind(const struct options *o, struct engine_config *config)
 
     pid = pipe2(fds, O_CLOEXEC) < 0 ? -1 : fork();
     if (pid < 0) {
-        err_set_errno(&err, "engine", "cannot start a process in the background");
+        err_set_no_process(&err, "engine", "a process in the background");
         return cli_fail(o, &err);
     }
     if (pid == 0) {

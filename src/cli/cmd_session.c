@@ -100,16 +100,19 @@ static int list_run(const struct options *o, sbr_error *err)
     return 0;
 }
 
+/* All that can be closed are; the first that cannot is reported. */
 static int close_run(const struct options *o, sbr_error *err)
 {
     for (size_t i = 1; i < o->n_positional; i++) {
         scoped_free char *json = NULL;
+        sbr_error why = { 0 };
 
-        if (sbr_session_finish(o->positional[i], &json, err) < 0)
-            return err->code;
-        session_print_closed(json, o);
+        if (sbr_session_finish(o->positional[i], &json, &why) == 0)
+            session_print_closed(json, o);
+        else if (!err->code)
+            *err = why;
     }
-    return 0;
+    return err->code;
 }
 
 /* --code, a file, or stdin. */
@@ -206,7 +209,7 @@ static const struct action actions[] = {
     { "list",      list_run,      0, 0,   "" },
     { "create",    create_run,    0, 1,   " [LANG]" },
     { "exec",      exec_run,      1, 2,   " ID [--code TEXT | FILE | -] [--lang NAME]" },
-    { "close",     close_run,     1, 64,  " ID..." },
+    { "close",     close_run,     1, 100000, " ID..." },
     { "info",      info_run,      1, 1,   " ID" },
     { "interrupt", interrupt_run, 1, 1,   " ID" },
     { "vars",      vars_run,      1, 1,   " ID" },

@@ -353,5 +353,7 @@ int display_status(const json_t *result)
         return EXIT_TIMEOUT;
     if (!strcmp(outcome, "denied"))
         return EXIT_DENIED;
+    if (!strcmp(outcome, "internal_error"))
+        return EXIT_OURS;
     return EXIT_SIGNAL + (strcmp(outcome, "cancelled") ? SIGKILL : SIGINT);
 }

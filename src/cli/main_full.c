@@ -1,6 +1,7 @@
 /* The full program: every command, and readers for JSON and YAML. */
 #include "cli/cli.h"
 #include "cli/documents.h"
+#include "session/session_entry.h"
 
 int main(int argc, char **argv)
 {
@@ -8,5 +9,7 @@ int main(int argc, char **argv)
                                             .documents = &documents,
                                             .help = cli_help };
 
+    if (session_program_is_wanted(argv))
+        return supervisor_main();
     return cli_main(&program, argc, argv);
 }

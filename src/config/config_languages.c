@@ -16,27 +16,16 @@ static int entry_fault(const struct config *config, const char *name, const char
                    config->path[CONFIG_OF_USER], name, why);
 }
 
-/* The same language with one binary; it lives as long as the process. */
 static int use_binary(const struct config *config, const struct config_language *entry,
                       const struct language *language, sbr_error *err)
 {
-    scoped_free struct language *copy = malloc(sizeof(*copy));
-    scoped_free const char **binaries = calloc(2, sizeof(*binaries));
     scoped_free char *path = config_value_path(config, entry->binary);
 
-    if (!copy || !binaries || !path)
+    if (!path)
         return err_set_oom(err, "config");
     if (access(path, X_OK) < 0)
         return entry_fault(config, path, "is no program on this machine; correct the path", err);
-    *copy = *language;
-    binaries[0] = path;
-    copy->binaries = (struct words){ binaries, 1 };
-    if (language_add(copy) < 0)
-        return entry_fault(config, entry->name, "is one language too many", err);
-    copy = NULL;
-    binaries = NULL;
-    path = NULL;
-    return 0;
+    return language_file_add_binary(language, path, err);
 }
 
 static int add_entry(const struct config *config, const struct config_language *entry,

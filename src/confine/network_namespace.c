@@ -63,7 +63,7 @@ static int network_start(struct inside *in, sbr_error *err)
     pid = arch_clone3(&args, maker_main, &maker);
     if (pid < 0) {
         errno = (int)-pid;
-        return err_set_errno(err, "network", "cannot start a helper");
+        return err_set_no_process(err, "network", "a helper");
     }
     maker.pid = (pid_t)pid;
     return 0;

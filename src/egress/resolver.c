@@ -6,6 +6,7 @@
  *       callback may ask anew. */
 #include "egress/resolver.h"
 
+#include <errno.h>
 #include <netdb.h>
 #include <pthread.h>
 #include <signal.h>
@@ -124,8 +125,10 @@ static int start_threads(struct resolver *resolver, sbr_error *err)
         r = pthread_create(&thread, &attr, thread_main, resolver);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attr);
-    if (r != 0)
-        return err_set(err, SBR_E_SYSTEM, "egress", "cannot start a thread: %s", strerror(r));
+    if (r != 0) {
+        errno = r;
+        return err_set_no_process(err, "egress", "a thread that looks up names");
+    }
     return 0;
 }
 

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #define IN_FILE "` in the language's file"
 
@@ -107,7 +108,7 @@ void ending_explain(sbr_result *result, enum stage stage, bool inodes)
         explain_signal(result, stage);
     else if (result->verdict == SBR_DENIED)
         snprintf(result->explanation, sizeof(result->explanation),
-                 "%s used a system call of a foreign architecture or one that kills it",
+                 "%s made a system call of a foreign architecture, or sent itself SIGSYS",
                  stages[stage].subject);
     else if (result->verdict == SBR_CANCELLED)
         snprintf(result->explanation, sizeof(result->explanation),
@@ -121,10 +122,28 @@ void ending_explain(sbr_result *result, enum stage stage, bool inodes)
     }
 }
 
+/* How compilers tell that a program of theirs was killed, for example by the machine when it lacks
+ * memory: then nothing is known to be wrong with the code. */
+static const char *const killed[] = { " signal terminated program ", ": signal: killed",
+                                      "(signal: 9, SIGKILL" };
+
+static bool has_killed_child(const struct output *said)
+{
+    for (size_t i = 0; said->data && i < ARRAY_LEN(killed); i++)
+        if (memmem(said->data, said->len, killed[i], strlen(killed[i])))
+            return true;
+    return false;
+}
+
 void ending_explain_stage(sbr_result *result, enum stage stage, const sbr_result *last)
 {
     if (last->explanation[0])
         snprintf(result->explanation, sizeof(result->explanation), "%s", last->explanation);
+    else if (has_killed_child(&last->err))
+        snprintf(result->explanation, sizeof(result->explanation),
+                 "%s says that a program of its own was killed; that need not be the code's fault, "
+                 "the machine may lack memory",
+                 stages[stage].subject);
     else
         snprintf(result->explanation, sizeof(result->explanation),
                  "%s ended with exit code %d, so the program did not run", stages[stage].subject,

@@ -36,7 +36,7 @@ struct mcp_message {
     json_t *params;     /* NULL: none; otherwise an object */
     enum mcp_code code; /* of MCP_BAD */
     char why[sizeof(((sbr_error *)0)->message)];
-    size_t memory; /* bytes that text and tree take at most */
+    size_t memory; /* bytes that `json` takes at most */
     /* The transport's own: */
     bool stateless; /* it says that the message is of 2026-07-28 or later */
     void *context;  /* for what is sent while it is handled */

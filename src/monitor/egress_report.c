@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "sandbox/page_error.h"
 
 static const char *const way_names[N_EGRESS_WAYS] = {
     [WAY_TPROXY] = "egress-by-tproxy",
@@ -122,7 +123,7 @@ uint64_t egress_report_cpu_us(const struct egress *egress)
 int egress_report_failure(const struct egress *egress, sbr_error *err)
 {
     if (egress->page && egress->page->error.code) {
-        *err = egress->page->error;
+        page_error_read(&egress->page->error, err);
         return err->code;
     }
     return err_set(err, SBR_E_BUG, "egress", "the egress process ended before its work was done");

@@ -23,8 +23,8 @@ void init_outcome_steps(const struct init_report *report)
 {
     for (size_t i = 0; i < REPORT_MAX_STEPS; i++)
         if (report->steps[i].name[0])
-            log_debug("inside", "%s took %.3f ms", report->steps[i].name,
-                      (double)report->steps[i].us / 1000);
+            log_debug("inside", "%.*s took %.3f ms", (int)sizeof(report->steps[i].name),
+                      report->steps[i].name, (double)report->steps[i].us / 1000);
     if (report->progress)
         log_debug("inside", "handing out took %.3f ms of CPU time",
                   (double)(report->own_user_us + report->own_system_us) / 1000);

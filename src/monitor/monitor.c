@@ -110,12 +110,13 @@ static void init_died(void *context, uint32_t events)
     const struct init_report *report = m->box->report;
     /* Init may have died while it sent the collected files. */
     uint32_t state = report->state == REPORT_COLLECTING ? report->end : report->state;
+    uint32_t limit = *(const volatile uint32_t *)&report->limit; /* once: the page is shared */
 
     (void)events;
     loop_remove(m->loop, &m->init_watch);
     if (state == REPORT_LIMIT && m->seen.stop == STOP_NONE &&
-        report->limit < ARRAY_LEN(limit_stops))
-        m->seen.stop = limit_stops[report->limit];
+        limit < ARRAY_LEN(limit_stops))
+        m->seen.stop = limit_stops[limit];
     m->seen.reported = state == REPORT_EXITED;
     m->seen.wait_status = report->wait_status;
     m->seen.disk_full = report->disk_full != 0;

@@ -14,12 +14,14 @@
 #include "monitor/monitor_states.h"
 
 #include <signal.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "monitor/egress_report.h"
 #include "monitor/init_outcome.h"
 #include "monitor/monitor_usage.h"
+#include "monitor/own_limits.h"
 
 #define KILL_PATIENCE_US 200000
 #define STALL_US 5000000 /* between two checks of the progress in COLLECTING */
@@ -195,6 +197,8 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event)
     result->stage = "run";
     monitor_usage_fill(m, result);
     verdict_decide(&m->seen, result);
+    if (!strcmp(m->startup, "cold")) /* a sandbox that waited has the engine's limits */
+        own_limits_explain(result);
     if (!result_success(result))
         seccomp_notify_blame(&m->seccomp_notify);
     result_complete(result);

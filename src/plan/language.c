@@ -35,6 +35,11 @@ int language_add(const struct language *language)
     return 0;
 }
 
+const struct language *language_added_at(size_t index)
+{
+    return index < n_added ? added[index] : NULL;
+}
+
 /* True when a later file, or for a built-in language any file of the user, has the same name. */
 static bool is_hidden(const struct language *language, size_t from)
 {

@@ -155,6 +155,10 @@ struct language {
     struct profile_def profile;
     struct diagnosis_rules diagnosis;
     struct selftest selftest;
+    /* Of one that was added: the file that has it; or it is that of the same name before it, with
+     * another binary. */
+    const char *file;
+    bool other_binary;
 };
 
 /* NULL-terminated, sorted by name; generated from languages/. */
@@ -163,6 +167,8 @@ extern const struct language *const language_table[];
 /* A user's own language precedes the built-in ones and hides one of the same name.  It must live as
  * long as the process. */
 int language_add(const struct language *language);
+/* Those that were added, in that order; NULL at the end. */
+const struct language *language_added_at(size_t index);
 /* All languages, by index; NULL at the end. */
 const struct language *language_at(size_t index);
 

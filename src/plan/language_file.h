@@ -12,6 +12,9 @@ extern const cyaml_schema_value_t language_schema;
 int language_file_load(const char *path, struct language **ret, sbr_error *err) must_check;
 /* Reads a file and adds its language for the life of the process. */
 int language_file_add(const char *path, sbr_error *err) must_check;
+/* Adds the same language with one binary, for the life of the process. */
+int language_file_add_binary(const struct language *language, const char *path, sbr_error *err)
+    must_check;
 void language_file_free(struct language *language);
 
 #endif

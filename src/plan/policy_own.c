@@ -186,3 +186,11 @@ int policy_own_add(const char *path, const struct policy **ret, sbr_error *err)
     *ret = &own->policy;
     return 0;
 }
+
+const char *policy_own_path(const char *name)
+{
+    for (const struct own_policy *own = all; name && own; own = own->next)
+        if (!strcmp(own->policy.name, name))
+            return own->path;
+    return NULL;
+}

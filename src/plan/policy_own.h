@@ -14,5 +14,7 @@ extern const struct policy_source policy_sources[];
 
 /* Reads the file and adds its policy for the life of the process; once for each path. */
 int policy_own_add(const char *path, const struct policy **ret, sbr_error *err) must_check;
+/* The file that has the policy of this name; NULL: none was added. */
+const char *policy_own_path(const char *name);
 
 #endif

@@ -20,6 +20,7 @@
 #include "base/scope.h"
 #include "sandbox/channels.h"
 #include "sandbox/mount_pass.h"
+#include "sandbox/page_error.h"
 #include "wire/zygote.h"
 
 #ifndef MFD_EXEC
@@ -281,7 +282,7 @@ int factory_make(struct factory *factory, struct slot *slot, struct sandbox *box
 static int factory_failure(const struct factory *factory, sbr_error *err)
 {
     if (factory->report && factory->report->state == REPORT_FAILED) {
-        *err = factory->report->error;
+        page_error_read(&factory->report->error, err);
         return err->code;
     }
     return err_set(err, SBR_E_SYSTEM, "factory", "the factory ended");

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/scope.h"
 #include "sandbox/egress_process.h"
+#include "sandbox/page_error.h"
 
 #define DRAIN_MS 500 /* publish gives itself less */
 #define CONFIG_MAX (1 << 20)
@@ -161,7 +162,7 @@ void publish_process_count(const struct publish_process *publish, struct publish
 int publish_process_failure(const struct publish_process *publish, sbr_error *err)
 {
     if (publish->page && publish->page->error.code) {
-        *err = publish->page->error;
+        page_error_read(&publish->page->error, err);
         return err->code;
     }
     return err_set(err, SBR_E_BUG, "publish",

@@ -33,6 +33,7 @@
 #include "confine/run_dir.h"
 #include "sandbox/channels.h"
 #include "sandbox/mount_pass.h"
+#include "sandbox/page_error.h"
 #include "wire/control.h"
 
 static bool has_cow(const struct plan *plan)
@@ -266,7 +267,9 @@ bool sandbox_collect(const struct sandbox *box)
 int sandbox_failure(const struct sandbox *box, sbr_error *err)
 {
     if (box->report->state == REPORT_FAILED) {
-        *err = box->report->error;
+        page_error_read(&box->report->error, err);
+        if (err->sys_errno == EPIPE && box->egress.page && box->egress.page->error.code)
+            page_error_read(&box->egress.page->error, err); /* init only saw its end */
         return err->code;
     }
     if (box->spawn && box->spawn->sys_errno) {

@@ -155,12 +155,9 @@ static void child_main(void *context)
 int spawn_refused(uint64_t namespaces, int sys_errno, sbr_error *err)
 {
     errno = sys_errno;
-    if (sys_errno == EAGAIN)
-        return err_set(err, SBR_E_BUSY, "spawn",
-                       "this user has as many processes as it may have; raise `ulimit -u`, or the "
-                       "process limit of its group");
-    if (!namespaces || sys_errno == EMFILE || sys_errno == ENFILE || sys_errno == ENOMEM)
-        return err_set_errno(err, "spawn", "cannot start a helper process");
+    if (!namespaces || sys_errno == EAGAIN || sys_errno == EMFILE || sys_errno == ENFILE ||
+        sys_errno == ENOMEM)
+        return err_set_no_process(err, "spawn", "a helper process");
     err_set_errno(
         err, "namespaces",
         "this machine refuses new namespaces; `sandbox-run doctor` says why and what helps");

@@ -13,6 +13,13 @@
 #include "session/session_client.h"
 #include "session/supervisor.h"
 
+/* The session says how long a line may be. */
+static const struct json_bounds call_bounds = {
+    .bytes = SIZE_MAX,
+    .values = 100000,
+    .depth = 64,
+};
+
 #define IDLE_MS (60 * 60 * 1000ULL)
 #define AGE_MS (24 * 60 * 60 * 1000ULL)
 #define FREEZE_MS (60 * 1000ULL)
@@ -54,19 +61,45 @@ void sbr_session_free(sbr_session *s)
     session_client_free(s);
 }
 
-/* The last line of an answer. */
+/* The last line of an answer.  It may have 100 MB that a program chose, so it stays text. */
+enum line_kind { LINE_EVENT, LINE_END, LINE_ANSWER, LINE_ERROR, LINE_NONE };
+
 struct answer {
-    json_t *json;
-    const char *type;
-    char *result; /* of an `end`, as it was written: a reader would round its numbers */
+    enum line_kind kind;
+    char *text; /* of LINE_END its result, else the answer or the error */
 };
 
-static char *result_of(const char *line, size_t len)
+/* Every line of a supervisor begins with its type. */
+static enum line_kind kind_of(const char *line)
 {
-    static const char key[] = ",\"result\":";
-    const char *at = strstr(line, key);
+    static const struct {
+        const char *begins;
+        enum line_kind kind;
+    } kinds[] = {
+        { "{\"type\":\"end\",", LINE_END },
+        { "{\"type\":\"answer\",", LINE_ANSWER },
+        { "{\"type\":\"error\",", LINE_ERROR },
+        { "{\"type\":\"", LINE_EVENT },
+    };
 
-    return at ? strndup(at + sizeof(key) - 1, len - (size_t)(at - line) - sizeof(key)) : NULL;
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        if (!strncmp(line, kinds[i].begins, strlen(kinds[i].begins)))
+            return kinds[i].kind;
+    return LINE_NONE;
+}
+
+/* The member with which such a line ends; NULL: it has none, or there is no memory. */
+static char *last_member(const char *line, size_t len, enum line_kind kind)
+{
+    static const char *const keys[] = {
+        [LINE_END] = ",\"result\":", [LINE_ANSWER] = ",\"answer\":", [LINE_ERROR] = ",\"error\":"
+    };
+    const char *at = strstr(line, keys[kind]), *end = line + len - 1; /* the closing bracket */
+
+    if (!at)
+        return NULL;
+    at += strlen(keys[kind]);
+    return at < end ? strndup(at, (size_t)(end - at)) : NULL;
 }
 
 /* Reads lines until the last of an answer; those before are for `fn`. */
@@ -75,42 +108,45 @@ static int read_answer(sbr_session *s, sbr_session_line_fn *fn, void *context, s
 {
     for (;;) {
         scoped_free char *line = NULL;
+        enum line_kind kind;
         size_t len;
 
         if (session_client_read(s, &line, &len, err) < 0)
             return err->code;
-        ret->json = json_read(line, len, &json_read_answer, JSON_ALLOW_NUL, "the answer", NULL);
-        ret->type = json_string_value(json_object_get(ret->json, "type"));
-        if (!ret->type) {
-            json_decref(ret->json);
-            return err_set(err, SBR_E_BUG, "session", "the session sent no event");
-        }
-        if (!strcmp(ret->type, "answer") || !strcmp(ret->type, "end") ||
-            !strcmp(ret->type, "error")) {
-            if (fn && !strcmp(ret->type, "end"))
-                fn(context, line, len);
-            ret->result = !strcmp(ret->type, "end") ? result_of(line, len) : NULL;
-            return 0;
-        }
-        if (fn)
+        kind = kind_of(line);
+        if (fn && (kind == LINE_EVENT || kind == LINE_END))
             fn(context, line, len);
-        json_decref(ret->json);
+        if (kind == LINE_EVENT)
+            continue;
+        ret->kind = kind;
+        ret->text = kind == LINE_NONE ? NULL : last_member(line, len, kind);
+        return ret->text ? 0
+                         : err_set(err, SBR_E_BUG, "session",
+                                   "the session sent a line of %zu bytes that is no event", len);
     }
 }
 
-/* A session that takes no more of a request says why before it closes the connection. */
-static int send_request(sbr_session *s, const json_t *request, struct answer *ret, sbr_error *err)
+static int take_error(const char *text, sbr_error *err)
 {
+    sbr_error bad;
+    json_t *error = json_read(text, strlen(text), &json_read_line, 0, "the error", &bad);
+    int r = session_client_error(error, err);
+
+    json_decref(error);
+    return r;
+}
+
+/* A session that takes no more of a request says why before it closes the connection. */
+static int send_request(sbr_session *s, const json_t *request, sbr_error *err)
+{
+    struct answer answer = { 0 };
     sbr_error none;
 
     if (session_client_send(s, request, err) == 0)
         return 0;
-    if (read_answer(s, NULL, NULL, ret, &none) < 0)
-        return err->code;
-    if (!strcmp(ret->type, "error"))
-        session_client_error(json_object_get(ret->json, "error"), err);
-    json_decref(ret->json);
-    free(ret->result);
+    if (read_answer(s, NULL, NULL, &answer, &none) == 0 && answer.kind == LINE_ERROR)
+        take_error(answer.text, err);
+    free(answer.text);
     return err->code;
 }
 
@@ -118,17 +154,16 @@ static int call(sbr_session *s, const json_t *request, sbr_session_line_fn *fn, 
                 char **ret, sbr_error *err)
 {
     struct answer answer = { 0 };
-    int r = 0;
+    int r;
 
-    if (send_request(s, request, &answer, err) < 0 || read_answer(s, fn, context, &answer, err) < 0)
+    if (send_request(s, request, err) < 0 || read_answer(s, fn, context, &answer, err) < 0)
         return err->code;
-    if (!strcmp(answer.type, "error"))
-        r = session_client_error(json_object_get(answer.json, "error"), err);
-    else if (!(*ret = answer.result ? answer.result
-                                    : json_dumps(json_object_get(answer.json, "answer"),
-                                                 JSON_COMPACT | JSON_REAL_PRECISION(12))))
-        r = err_set_oom(err, "session");
-    json_decref(answer.json);
+    if (answer.kind != LINE_ERROR) {
+        *ret = answer.text;
+        return 0;
+    }
+    r = take_error(answer.text, err);
+    free(answer.text);
     return r;
 }
 
@@ -189,7 +224,7 @@ int sbr_session_call(sbr_session *s, const char *json, char **ret, sbr_error *er
         return err_set(e, SBR_E_INVALID, "session",
                        "a call needs a session, a request and a place "
                        "for its answer");
-    request = json_read(json, strlen(json), &json_read_document, 0, "the request", e);
+    request = json_read(json, strlen(json), &call_bounds, 0, "the request", e);
     if (!request)
         return e->code;
     if (!json_is_object(request)) {

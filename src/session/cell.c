@@ -13,7 +13,6 @@
 #include "session/cell_record.h"
 #include "session/supervisor.h"
 
-#define DISPLAY_MAX ((size_t)16 << 20) /* bytes of all bundles of a cell */
 #define CPU_LOOK_US 1000
 #define READ_LOOK_US 5000  /* between two looks whether the kernel has read its cell */
 #define SIGNAL_LOOK_US 200 /* and whether init has sent the signals for the last one */
@@ -64,6 +63,7 @@ static void look_at_cpu(void *context, uint32_t events)
 
 static void init_streams(struct cell *cell)
 {
+    cell_display_begin(cell);
     head_tail_init(&cell->out, OUTPUT_KEPT / 2, OUTPUT_KEPT / 2);
     head_tail_init(&cell->err, OUTPUT_KEPT / 2, OUTPUT_KEPT / 2);
 }
@@ -85,12 +85,10 @@ static struct cell *cell_new(struct session *s, const struct cell_request *reque
 {
     struct cell *cell = calloc(1, sizeof(*cell));
 
-    if (!cell || !(cell->display = json_array()))
+    if (!cell)
         err_set_oom(err, "session");
     else if (second_kernel_get(s, request->language, &cell->kernel, err) == 0)
         return cell;
-    if (cell)
-        json_decref(cell->display);
     free(cell);
     return NULL;
 }
@@ -196,35 +194,12 @@ void cell_output(struct session *s, int stream, const char *data, size_t len)
         cell_stop_it(s, CELL_OUTPUT);
 }
 
-void cell_display(struct kernel *k, const struct frame *frame)
-{
-    struct session *s = k->session;
-    struct cell *cell = s->cell;
-    json_t *bundle = json_read(frame->payload, frame->len, &json_read_document, JSON_ALLOW_NUL,
-                               "the frame", NULL);
-
-    if (!bundle || !json_is_object(bundle)) {
-        json_decref(bundle);
-        s->hooks->end_kernel(k, "the kernel broke its channel");
-        return;
-    }
-    if (!cell || cell->kernel != k || frame->number != cell->number ||
-        frame->len > DISPLAY_MAX - cell->display_bytes) {
-        if (cell && cell->kernel == k)
-            cell->display_dropped++;
-        json_decref(bundle);
-        return;
-    }
-    cell->display_bytes += frame->len;
-    json_array_append_new(cell->display, bundle);
-}
-
 static void cell_free(struct cell *cell)
 {
     free(cell->request.code);
     head_tail_done(&cell->out);
     head_tail_done(&cell->err);
-    json_decref(cell->display);
+    buf_done(&cell->display);
     denials_done(&cell->denials);
     free(cell);
 }
@@ -255,6 +230,8 @@ static void audit_cell(const struct session *s, const struct cell_end *end)
 static void finish(struct session *s, const struct cell_end *end)
 {
     struct cell *cell = s->cell;
+    struct connection *client;
+    struct event_lines lines;
     scoped_free char *json = NULL;
     struct buf out;
 
@@ -272,16 +249,21 @@ static void finish(struct session *s, const struct cell_end *end)
                                                cell->kernel->index ? cell->kernel->language->name
                                                                    : NULL },
                         json);
+    connection_let_output_go(s);
     s->cell = NULL;
+    idle_note_cpu(s);
     s->used_us = clock_now_us();
     cell_slot_give_back(s);
-    if (cell->client) {
+    client = cell->client;
+    lines = cell->lines;
+    cell_free(cell); /* before the line, which is as long as what was kept */
+    if (client) {
         buf_init(&out, json ? strlen(json) + 4096 : 4096);
-        event_lines_end(&cell->lines, json ? json : "null", &out);
-        connection_send(s, cell->client, out.data, out.len);
+        event_lines_end(&lines, json ? json : "null", &out);
+        free(take_ptr(json));
+        connection_send(s, client, out.data, out.len);
         buf_done(&out);
     }
-    cell_free(cell);
 }
 
 static const char *const stop_texts[] = {
@@ -300,8 +282,9 @@ static const enum sbr_verdict stop_verdicts[] = { [CELL_TIMEOUT] = SBR_TIMEOUT,
 
 static int exit_code_of(const struct frame *frame)
 {
-    json_t *payload =
-        json_read(frame->payload, frame->len, &json_read_line, JSON_ALLOW_NUL, "the frame", NULL);
+    sbr_error ignored; /* without a code it is 0 */
+    json_t *payload = json_read(frame->payload, frame->len, &json_read_line, JSON_ALLOW_NUL,
+                                "the cell's end", &ignored);
     json_int_t code = payload ? json_integer_value(json_object_get(payload, "code")) : 0;
 
     json_decref(payload);
@@ -330,6 +313,7 @@ void cell_done(struct kernel *k, const struct frame *frame)
 
     if (!s->cell || s->cell->kernel != k || frame->number != s->cell->number)
         return; /* a cell that was given up */
+    connection_let_output_go(s);
     runner_drain(s->job);
     if (!s->cell)
         return; /* its last output ended it */
@@ -441,7 +425,7 @@ static void take_last_denials(struct cell *cell, const sbr_result *result)
 
 void cell_lost(struct session *s, const sbr_result *result)
 {
-    struct cell_end end = { .verdict = result ? result->verdict : SBR_CANCELLED,
+    struct cell_end end = { .verdict = result ? result->verdict : SBR_INTERNAL_ERROR,
                             .exit_code = result ? result->exit_code : -1,
                             .signal = result ? result->signal : 0,
                             .session = "lost",
@@ -461,6 +445,7 @@ void cell_without_kernel(struct session *s, const char *reason)
         .verdict = SBR_EXITED, .exit_code = 1, .session = "kept", .explanation = reason
     };
 
+    connection_let_output_go(s);
     runner_drain(s->job);
     if (!s->cell)
         return;

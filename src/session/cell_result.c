@@ -111,23 +111,18 @@ static void fill(struct session *s, struct cell *cell, const struct cell_end *en
 /* The object of the result, open again. */
 static void add_own_fields(const struct cell *cell, const char *session, struct buf *out)
 {
-    scoped_free char *display = json_dumps(cell->display, JSON_COMPACT | JSON_ENCODE_ANY);
-
     out->len--; /* its closing bracket */
     buf_printf(out, ",\"cell\":%llu,\"session\":\"%s\",\"memory_is\":\"%s\",",
                (unsigned long long)cell->number, session, cell->peak_is_own ? "peak" : "change");
-    if (cell->display_dropped)
-        buf_printf(out, "\"display_dropped\":%llu,", (unsigned long long)cell->display_dropped);
-    buf_add_text(out, "\"display\":");
-    buf_add_text(out, display ? display : "[]");
+    cell_display_write(cell, out);
     buf_add_text(out, "}");
 }
 
+/* Without a copy: the text has up to 56 MB. */
 char *cell_result(struct session *s, const struct cell_end *end)
 {
     struct cell *cell = s->cell;
     sbr_result *result = calloc(1, sizeof(*result));
-    scoped_free char *json = NULL;
     struct buf out;
 
     if (!result || encoding_random_id(result->id) < 0) {
@@ -135,12 +130,13 @@ char *cell_result(struct session *s, const struct cell_end *end)
         return NULL;
     }
     fill(s, cell, end, result);
-    json = result_to_json(result);
-    result_free(result);
-    if (!json)
-        return NULL;
     buf_init(&out, SIZE_MAX / 2);
-    buf_add_text(&out, json);
+    out.data = result_to_json(result);
+    result_free(result);
+    if (!out.data)
+        return NULL;
+    out.len = strlen(out.data);
+    out.capacity = out.len + 1;
     add_own_fields(cell, end->session, &out);
     return buf_take(&out, &(size_t){ 0 });
 }

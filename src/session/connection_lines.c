@@ -16,7 +16,12 @@
 #include "session/supervisor.h"
 
 #define LINE_MAX_BYTES ((size_t)112 << 20) /* a cell of FRAME_PAYLOAD_MAX, each byte escaped */
-#define OUT_MAX ((size_t)256 << 20)        /* what a client does not read; then it is dropped */
+#define OUT_MAX ((size_t)256 << 20)        /* more than the longest answer and BACKLOG_ASKING */
+/* What a client has not read: when its cell's output is held up, also while the cell is being
+ * stopped, and when nothing more is read from it. */
+#define BACKLOG_MOST ((size_t)1 << 20)
+#define BACKLOG_STOPPED ((size_t)8 << 20)
+#define BACKLOG_ASKING ((size_t)32 << 20)
 #define READ_SIZE ((size_t)64 * 1024)
 #define NEW_SOCKET SESSION_SOCKET ".new"
 #define BACKLOG 64
@@ -56,8 +61,10 @@ bool connection_take_given(struct connection *c, int ret[CONNECTION_GIVEN])
 
 static void forget(struct session *s, struct connection *c)
 {
-    if (s->cell && s->cell->client == c)
+    if (s->cell && s->cell->client == c) {
         s->cell->client = NULL; /* the cell goes on */
+        connection_let_output_go(s);
+    }
     if (s->asking == c)
         s->asking = NULL;
     if (s->package && s->package->client == c)
@@ -104,73 +111,93 @@ static void connection_drop(struct session *s, struct connection *c)
         end_with(s);
 }
 
+static size_t backlog(const struct connection *c)
+{
+    return c->out.len - c->sent;
+}
+
+/* A client that reads slowly holds the program of its cell up, as a pipe would: nothing is lost,
+ * and little is kept.  A cell that is being stopped may still say why. */
+static void hold_output(struct session *s)
+{
+    const struct connection *c = s->cell ? s->cell->client : NULL;
+    size_t most = s->cell && s->cell->stop != CELL_ON ? BACKLOG_STOPPED : BACKLOG_MOST;
+    bool hold = c && backlog(c) > (s->holds_output ? most / 4 : most);
+
+    if (hold == s->holds_output || !s->job)
+        return;
+    s->holds_output = hold;
+    (void)sbr_job_hold_output(s->job, hold);
+}
+
+void connection_let_output_go(struct session *s)
+{
+    if (s->holds_output && s->job)
+        (void)sbr_job_hold_output(s->job, false);
+    s->holds_output = false;
+}
+
 /* Drops what was sent before `more` bytes are added.  A client may read 100 MB in small pieces: the
  * rest is moved once for each half of it, not for each piece. */
 static void drop_sent(struct connection *c, size_t more)
 {
-    if (c->sent < c->out.len - c->sent && more <= OUT_MAX - c->out.len)
+    if (c->sent < backlog(c) && more <= OUT_MAX - c->out.len)
         return;
     buf_drop(&c->out, c->sent);
     c->sent = 0;
+    if (!c->out.len && c->out.capacity > READ_SIZE) {
+        buf_done(&c->out);
+        buf_init(&c->out, OUT_MAX);
+    }
+}
+
+/* What is sent now; -1: the client is gone. */
+static ssize_t send_some(const struct connection *c, const char *data, size_t len)
+{
+    ssize_t n = send(c->watch.fd, data, len, MSG_NOSIGNAL);
+
+    return n < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : n;
+}
+
+/* Lines of a client that has a long answer still to read wait in its socket. */
+static void watch(struct session *s, struct connection *c)
+{
+    uint32_t in = backlog(c) > BACKLOG_ASKING ? 0u : EPOLLIN, out = c->out.len ? EPOLLOUT : 0u;
+
+    if (c->watch.events != (in | out))
+        (void)loop_change(&s->loop, &c->watch, in | out);
 }
 
 /* False when the client is gone. */
 static bool write_out(struct session *s, struct connection *c)
 {
     while (c->sent < c->out.len) {
-        ssize_t n = send(c->watch.fd, c->out.data + c->sent, c->out.len - c->sent, MSG_NOSIGNAL);
+        ssize_t n = send_some(c, c->out.data + c->sent, backlog(c));
 
-        if (n < 0 && errno != EAGAIN && errno != EINTR)
+        if (n < 0)
             return false;
-        if (n <= 0)
+        if (n == 0)
             break;
         c->sent += (size_t)n;
     }
     drop_sent(c, 0);
-    (void)loop_change(&s->loop, &c->watch, EPOLLIN | (c->out.len ? EPOLLOUT : 0u));
+    watch(s, c);
+    hold_output(s);
     return true;
 }
 
+/* What its socket takes goes out at once, without a copy. */
 void connection_send(struct session *s, struct connection *c, const char *text, size_t len)
 {
+    ssize_t n = 0;
+
     if (!c || !c->watch.on)
         return;
+    if (!c->out.len)
+        n = send_some(c, text, len);
     drop_sent(c, len);
-    if (buf_add(&c->out, text, len) < 0 || !write_out(s, c))
+    if (n < 0 || buf_add(&c->out, text + n, len - (size_t)n) < 0 || !write_out(s, c))
         shutdown(c->watch.fd, SHUT_RDWR); /* its end is read in another turn */
-}
-
-void connection_answer(struct session *s, struct connection *c, json_t *take_answer)
-{
-    json_t *line = json_pack("{s:s, s:o}", "type", "answer", "answer", take_answer);
-    scoped_free char *text = line ? json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(12)) : NULL;
-
-    json_decref(line);
-    connection_send(s, c, text ? text : "{}", text ? strlen(text) : 2);
-    connection_send(s, c, "\n", 1);
-}
-
-/* NULL without memory. */
-static char *error_text(const sbr_error *err)
-{
-    json_t *line =
-        json_pack("{s:s, s:{s:s, s:s, s:s}}", "type", "error", "error", "code",
-                  err_code_name(err->code), "stage", err->stage, "message", err->message);
-    char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
-
-    json_decref(line);
-    return text;
-}
-
-void connection_error(struct session *s, struct connection *c, const sbr_error *err)
-{
-    scoped_free char *text = error_text(err);
-
-    if (!text)
-        text = strdup("{\"type\":\"error\",\"error\":{\"code\":\"bug\",\"stage\":\"session\","
-                      "\"message\":\"the session could not describe its error\"}}");
-    connection_send(s, c, text ? text : "{}", text ? strlen(text) : 2);
-    connection_send(s, c, "\n", 1);
 }
 
 static void refuse_interrupted(struct connection *c)
@@ -358,13 +385,12 @@ static size_t count(const struct session *s)
 /* It is asked for nothing yet; a client reads this in place of its first answer. */
 static void refuse_client(int fd)
 {
-    scoped_free char *text = NULL, *line = NULL;
+    scoped_free char *line = NULL;
     sbr_error err;
 
     err_set(&err, SBR_E_BUSY, "session",
             "the session has as many clients as it takes; ask again when one has left");
-    text = error_text(&err);
-    line = text ? text_format("%s\n", text) : NULL;
+    line = connection_error_line(&err);
     if (line)
         (void)!send(fd, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT);
 }

@@ -1,4 +1,6 @@
 /* How long a session lives: idle time, the freezing of what is idle, and the greatest age. */
+#include <unistd.h>
+
 #include "base/clock.h"
 #include "base/scope.h"
 #include "base/text.h"
@@ -6,6 +8,7 @@
 
 #define HOLD_US 10000000 /* from the answer to the client's `hold` */
 #define WARN_MS 60000    /* before the end of an idle session */
+#define LOOK_US 10000    /* between two looks at the CPU time, at least */
 
 double idle_expires_s(const struct session *s)
 {
@@ -55,6 +58,49 @@ static bool is_awaited(const struct session *s)
     return s->asks || !link_is_alone(&s->copies);
 }
 
+static uint64_t cpu_now(const struct session *s)
+{
+    sbr_metrics now = { .struct_size = sizeof(now) };
+
+    return s->job && sbr_job_metrics(s->job, &now) == 0 ? now.cpu_user_us + now.cpu_system_us : 0;
+}
+
+void idle_note_cpu(struct session *s)
+{
+    if (s->limits.value[SBR_CPU_MS] != LIMIT_NONE)
+        s->between_us = cpu_now(s);
+}
+
+static void tell_stop(struct session *s)
+{
+    static const char line[] =
+        "{\"type\":\"warning\",\"message\":\"what earlier cells left running has used up the CPU "
+        "time between cells and stands still until the next cell; --cpu-time gives more\"}\n";
+
+    if (!s->frozen)
+        connection_tell_all(s, line);
+}
+
+/* Fires at the earliest time at which the limit can be reached, with all CPUs busy. */
+static void look_between(void *context, uint32_t events)
+{
+    struct session *s = context;
+    uint64_t limit = s->limits.value[SBR_CPU_MS] * 1000, used = cpu_now(s) - s->between_us;
+    uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    uint64_t wait = used < limit ? (limit - used) / (cpus ? cpus : 1) : 0;
+
+    (void)events;
+    if (s->state != SESSION_READY || s->frozen || !s->job)
+        return;
+    if (used >= limit && !is_awaited(s)) {
+        tell_stop(s);
+        kernel_freeze(s, true);
+        return;
+    }
+    loop_set_timer(&s->loop, TIMER_CPU, clock_now_us() + (wait > LOOK_US ? wait : LOOK_US),
+                   look_between, s);
+}
+
 static void freeze_due(void *context, uint32_t events)
 {
     struct session *s = context;
@@ -75,6 +121,8 @@ void idle_begin(struct session *s)
                        s);
     else
         wait_for_expiry(s);
+    if (s->limits.value[SBR_CPU_MS] != LIMIT_NONE)
+        look_between(s, 0);
 }
 
 static void age_reached(void *context, uint32_t events)

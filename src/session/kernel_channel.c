@@ -14,10 +14,24 @@
 #define READ_SIZE ((size_t)64 * 1024)
 #define END_PATIENCE_US 1000000 /* for the end of a kernel that closed its channel */
 #define TO_KERNEL_MAX (2 * (FRAME_PAYLOAD_MAX + FRAME_HEADER_MAX))
+/* Reading what kernels say costs this process CPU time that no limit of the program covers: a
+ * quarter of what the program has, of one CPU at most.  The burst reads 16 MiB at once. */
+#define SHARE_OF_CPUS 4
+#define SHARE_MOST 250
+#define SHARE_LEAST 10
+#define BURST_US 40000
 
 static void broke(struct kernel *k)
 {
     k->session->hooks->end_kernel(k, "the kernel broke its channel");
+}
+
+/* The room of a long frame is given back. */
+static void drop_read(struct kernel *k, size_t len)
+{
+    buf_drop(&k->from, len);
+    if (k->from.len < READ_SIZE && k->from.capacity > 4 * READ_SIZE)
+        buf_trim(&k->from);
 }
 
 /* All whole frames.  A handler may end the kernel, and with it the bytes; the next cell may then
@@ -34,7 +48,7 @@ static void handle_frames(struct kernel *k)
 
         found = frame_read(k->from.data + at, k->from.len - at, &frame, &used);
         if (found == FRAME_PARTIAL) {
-            buf_drop(&k->from, at);
+            drop_read(k, at);
             return;
         }
         if (found == FRAME_BAD || !k->session->hooks->frame(k, &frame)) {
@@ -83,6 +97,35 @@ static void read_channel(struct kernel *k)
         handle_frames(k);
 }
 
+static void watch_channel(struct kernel *k)
+{
+    uint32_t events = (k->rests ? 0u : EPOLLIN) | (k->to.len ? EPOLLOUT : 0u);
+
+    if (k->watch.on && k->watch.events != events)
+        (void)loop_change(&k->session->loop, &k->watch, events);
+}
+
+static void rest_over(void *context, uint32_t events)
+{
+    struct session *s = context;
+
+    (void)events;
+    for (size_t i = 0; i < KERNELS_MAX; i++) {
+        s->kernels[i].rests = false;
+        watch_channel(&s->kernels[i]);
+    }
+}
+
+/* A flood of frames waits; deadlines and clients do not. */
+static void rest(struct session *s, uint64_t us)
+{
+    for (size_t i = 0; i < KERNELS_MAX; i++) {
+        s->kernels[i].rests = true;
+        watch_channel(&s->kernels[i]);
+    }
+    loop_set_timer(&s->loop, TIMER_REST, clock_now_us() + us, rest_over, s);
+}
+
 static void write_channel(struct kernel *k)
 {
     while (k->to.len) {
@@ -92,21 +135,33 @@ static void write_channel(struct kernel *k)
             break;
         buf_drop(&k->to, (size_t)n);
     }
-    (void)loop_change(&k->session->loop, &k->watch, EPOLLIN | (k->to.len ? EPOLLOUT : 0u));
+    watch_channel(k);
 }
 
 static void channel_ready(void *context, uint32_t events)
 {
     struct kernel *k = context;
+    struct session *s = k->session;
+    uint64_t began_us = clock_read_us(CLOCK_THREAD_CPUTIME_ID), rest_us;
 
     if (events & EPOLLOUT)
         write_channel(k);
-    if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-        read_channel(k);
+    if (!(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+        return;
+    read_channel(k);
+    rest_us =
+        pace_spend(&s->pace, clock_read_us(CLOCK_THREAD_CPUTIME_ID) - began_us, clock_now_us());
+    if (rest_us)
+        rest(s, rest_us);
 }
 
 void kernel_init_all(struct session *s)
 {
+    uint64_t share = s->request.limits.value[SBR_CPU_MILLIS] / SHARE_OF_CPUS;
+
+    share = share < SHARE_MOST ? share : SHARE_MOST;
+    s->pace =
+        (struct pace){ .share = share > SHARE_LEAST ? share : SHARE_LEAST, .burst_us = BURST_US };
     for (unsigned int i = 0; i < KERNELS_MAX; i++)
         s->kernels[i] = (struct kernel){ .session = s, .index = i, .watch.fd = -1 };
     s->kernels[0].language = s->language;
@@ -118,6 +173,7 @@ void kernel_channel_open(struct kernel *k, int fd)
     buf_init(&k->from, FRAME_HEADER_MAX + FRAME_PAYLOAD_MAX + READ_SIZE);
     k->watch = loop_watch_of(fd, channel_ready, k);
     k->life++;
+    k->rests = false;
     if (loop_add(&k->session->loop, &k->watch, EPOLLIN) < 0)
         k->session->hooks->end_kernel(k, "the kernel's channel cannot be watched");
 }

@@ -11,6 +11,13 @@
 #include "session/spare.h"
 #include "session/supervisor.h"
 
+/* The bytes of a line are bounded where it is read. */
+static const struct json_bounds line_bounds = {
+    .bytes = SIZE_MAX,
+    .values = 100000,
+    .depth = 64,
+};
+
 typedef void operation(struct session *s, struct connection *c, const json_t *line);
 
 static void refuse(struct session *s, struct connection *c, int code, const char *message)
@@ -180,7 +187,7 @@ static void op_close(struct session *s, struct connection *c, const json_t *line
 
     (void)line;
     s->closing = s->over = true;
-    supervisor_close(s, answer);
+    supervisor_close(s, "the session was closed", answer);
     if (session_dir_remove(&s->dir, &err) == 0) {
         connection_answer(s, c, answer);
         return;
@@ -460,7 +467,7 @@ static operation *find(const char *name)
 void operation_handle(struct session *s, struct connection *c, const char *line, size_t len)
 {
     sbr_error err;
-    json_t *request = json_read(line, len, &json_read_document, 0, "the line", &err);
+    json_t *request = json_read(line, len, &line_bounds, 0, "the line", &err);
     const json_t *op = request ? json_object_get(request, "op") : NULL;
     operation *run = find(json_string_value(op));
 

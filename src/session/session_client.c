@@ -128,7 +128,8 @@ void session_client_free(sbr_session *s)
 static int is_gone(sbr_error *err)
 {
     return err_set(err, SBR_E_NOT_FOUND, "session",
-                   "the session ended; `sandbox-run session list` says why");
+                   "the session's connection ended; `sandbox-run session list` says whether the "
+                   "session did, and why");
 }
 
 /* A line is written by one thread at a time.  An interrupt must not wait for it, because a signal

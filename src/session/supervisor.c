@@ -137,7 +137,7 @@ static void fail_start(struct session *s, const sbr_result *result, const sbr_er
     s->closing = s->over = true;
 }
 
-static void answer_restart(struct session *s, const sbr_error *err)
+void supervisor_answer_restart(struct session *s, const sbr_error *err)
 {
     struct connection *c = take_ptr(s->starting);
 
@@ -190,7 +190,7 @@ static void job_ended(struct session *s, const sbr_result *result, const sbr_err
         sbr_error why;
 
         start_fault(s, result, &why);
-        answer_restart(s, &why);
+        supervisor_answer_restart(s, &why);
         fail_start(s, result, err);
     }
     supervisor_go_on(s);
@@ -232,11 +232,11 @@ void supervisor_restart(struct session *s, struct connection *c, json_t *take_ce
     snprintf(s->reason, sizeof(s->reason), "%.200s", err.message);
     s->state = SESSION_LOST;
     sbr_job_free(take_ptr(s->job));
-    answer_restart(s, &err);
+    supervisor_answer_restart(s, &err);
 }
 
 /* The end of its channel ends a kernel as an exit would, so that init hands out what it left. */
-void supervisor_close(struct session *s, json_t *answer)
+void supervisor_close(struct session *s, const char *reason, json_t *answer)
 {
     scoped_free char *json = NULL;
     sbr_result *result = NULL;
@@ -244,10 +244,10 @@ void supervisor_close(struct session *s, json_t *answer)
     json_t *all;
 
     if (!s->job || s->state != SESSION_READY || !s->tells_changes) {
-        supervisor_lose(s, "the session was closed");
+        supervisor_lose(s, reason);
         return;
     }
-    snprintf(s->reason, sizeof(s->reason), "the session was closed");
+    snprintf(s->reason, sizeof(s->reason), "%s", reason);
     kernel_freeze(s, false);
     shutdown(s->kernels[0].watch.fd, SHUT_RDWR);
     drop_job(s);
@@ -371,104 +371,6 @@ void supervisor_go_on(struct session *s)
         cell_slot_give_back(s);
         idle_begin(s);
     }
-}
-
-/* Answers the client that asked for a kernel of another language. */
-static void second_is_ready(struct kernel *k)
-{
-    struct connection *starter = take_ptr(k->starter);
-
-    if (starter)
-        connection_answer(k->session, starter, second_kernel_describe(k));
-}
-
-static void is_ready(struct kernel *k, const struct frame *frame)
-{
-    struct session *s = k->session;
-    json_t *hello;
-
-    if (k->index ? k->hello != NULL : s->state != SESSION_STARTING)
-        return;
-    if (!k->index && s->image_fds[0] >= 0) {
-        memory_copy_load(s);
-        return;
-    }
-    hello = json_read(frame->payload, frame->len, &json_read_document, 0, "the frame", NULL);
-    json_decref(k->hello);
-    k->hello = hello ? hello : json_object();
-    if (k->index) {
-        second_is_ready(k);
-        return;
-    }
-    s->startup_us = clock_now_us() - s->started_us;
-    if (s->becomes)
-        memory_copy_done(s);
-    s->state = SESSION_READY;
-    loop_set_timer(&s->loop, TIMER_START, 0, NULL, NULL);
-    if (!s->spare.waits)
-        supervisor_note(s);
-    if (!s->replay.cells)
-        answer_restart(s, NULL);
-    supervisor_go_on(s);
-}
-
-/* Lines and cells that waited for it. */
-static void go_on_after_answer(struct session *s)
-{
-    connection_resume_lines(s);
-    if (s->state == SESSION_READY && connection_waiting(s, NULL))
-        supervisor_go_on(s);
-}
-
-static void answered(struct kernel *k, const struct frame *frame)
-{
-    struct session *s = k->session;
-    json_t *payload = json_read(frame->payload, frame->len, &json_read_document,
-                                JSON_DECODE_ANY | JSON_ALLOW_NUL, "the frame", NULL);
-
-    if (payload && s->asks && s->answers == k && frame->number == s->asked) {
-        struct connection *asking = question_end(s);
-
-        if (s->asks_state) /* the kernel is in another state, even if the client has left */
-            supervisor_answer_state(s, asking, frame, payload);
-        else if (s->asks_copy) /* the copy answers the client by itself */
-            memory_copy_answered(s, frame, payload);
-        else if (asking)
-            connection_answer(s, asking,
-                              json_pack("{s:s, s:O}", "status", frame->arg, "data", payload));
-        go_on_after_answer(s);
-    }
-    json_decref(payload);
-}
-
-/* Init says it in place of a kernel that it could not start. */
-static void failed(struct kernel *k, const struct frame *frame)
-{
-    char reason[240];
-
-    text_copy_visibly(reason, sizeof(reason), frame->payload, frame->len);
-    k->session->hooks->end_kernel(k, reason);
-}
-
-/* clang-format off */
-static const struct {
-    const char *word;
-    void (*handle)(struct kernel *k, const struct frame *frame);
-} words[] = {
-    { "ready", is_ready }, { "display", cell_display }, { "done", cell_done },
-    { "answer", answered }, { "failed", failed },
-};
-/* clang-format on */
-
-bool supervisor_frame(struct kernel *k, const struct frame *frame)
-{
-    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-        if (!strcmp(frame->word, words[i].word)) {
-            words[i].handle(k, frame);
-            return true;
-        }
-    }
-    return false;
 }
 
 void supervisor_run(struct session *s)

@@ -13,6 +13,7 @@
 
 #include "base/list.h"
 #include "base/loop.h"
+#include "base/pace.h"
 #include "base/sha256.h"
 #include "lib/event_lines.h"
 #include "lib/runner.h"
@@ -43,7 +44,8 @@ enum {
     TIMER_HOLD,
     TIMER_LOOK,
     TIMER_ASK,
-    TIMER_SEND
+    TIMER_SEND,
+    TIMER_REST
 };
 
 /* Why a cell did not end by itself. */
@@ -73,6 +75,7 @@ struct kernel {
     const struct language *language;
     struct loop_watch watch; /* of its channel; fd -1: it does not run */
     struct buf to, from;
+    bool rests;                 /* nothing is read from it for a while */
     uint64_t life;              /* counts the kernels that this place has had */
     json_t *hello;              /* the payload of `ready`; NULL: it has not said so yet */
     struct connection *starter; /* waits for that; of another language's only */
@@ -111,8 +114,8 @@ struct cell {
     struct event_lines lines;
     struct head_tail out, err;
     uint64_t out_bytes, err_bytes;
-    json_t *display;
-    size_t display_bytes;
+    struct buf display; /* bundles, with commas between them */
+    size_t display_values;
     uint64_t display_dropped;
     struct runner_refused refused; /* before it */
     struct denials denials;        /* of a run that has ended */
@@ -186,8 +189,9 @@ struct session {
     sbr_runtime *rt;
     sbr_job *job; /* NULL: none runs */
     struct loop loop;
-    struct loop_watch job_watch, listen_watch, dir_watch;
+    struct loop_watch job_watch, listen_watch, dir_watch, end_watch;
     struct kernel kernels[KERNELS_MAX];
+    struct pace pace; /* of reading what they say */
     struct link connections;
     struct peer_home home;
     int ready_fd; /* of the client that waits for the start; -1: none any more */
@@ -196,7 +200,8 @@ struct session {
     bool over;    /* the process ends after this turn */
     bool closing; /* the client asked for the end */
     bool frozen;
-    char reason[440]; /* why the session is lost */
+    bool holds_output; /* of the cell, whose client reads slowly */
+    char reason[440];  /* why the session is lost */
     struct cell *cell;
     struct cell_slot slot;
     uint64_t cells;      /* the number of the last one */
@@ -221,6 +226,7 @@ struct session {
     struct head_tail background[2]; /* output between cells */
     uint64_t background_bytes[2];
     struct denials background_denials; /* between cells, and of other kernels */
+    uint64_t between_us;               /* CPU time that had been used when the last cell ended */
     uint64_t created_at_us, used_us, started_us, startup_us;
 };
 
@@ -300,8 +306,11 @@ void session_grant_host(struct session *s, struct connection *c, const char *tex
 /* session_package.c */
 void session_grant_package(struct session *s, struct connection *c, const char *name);
 /* idle.c */
-/* Nothing runs. */
+/* Nothing runs, or nothing does any more: what cells have left may run until the session is frozen,
+ * with as much CPU time as a cell. */
 void idle_begin(struct session *s);
+/* A cell has ended, or the kernel is ready. */
+void idle_note_cpu(struct session *s);
 /* The age of the session begins now, and so does its idle time when nothing runs. */
 void idle_begin_life(struct session *s);
 /* A session that is held ends soon unless a client says so; `heard`: its maker has the answer. */
@@ -314,7 +323,7 @@ double idle_expires_s(const struct session *s);
  * not NULL, have been executed again. */
 void supervisor_restart(struct session *s, struct connection *c, json_t *take_cells);
 /* Ends the kernel so that its changes are kept; fills the answer. */
-void supervisor_close(struct session *s, json_t *answer);
+void supervisor_close(struct session *s, const char *reason, json_t *answer);
 /* Runs until the session is closed or expires. */
 void supervisor_run(struct session *s);
 /* Starts the kernel's run. */
@@ -331,8 +340,12 @@ void supervisor_note(const struct session *s);
 const char *supervisor_state_name(const struct session *s);
 /* Nothing runs: begins the next waiting cell, if there is one, else the idle time. */
 void supervisor_go_on(struct session *s);
-/* One frame of a kernel. */
-bool supervisor_frame(struct kernel *k, const struct frame *frame);
+/* To the client that asked for a restart, if one did; NULL: the kernel is ready. */
+void supervisor_answer_restart(struct session *s, const sbr_error *err);
+
+/* kernel_words.c */
+/* One frame of a kernel; false: no kernel says that. */
+bool kernel_words_handle(struct kernel *k, const struct frame *frame);
 
 /* supervisor_state.c */
 /* The kernel's answer to a checkpoint or a rollback. */
@@ -348,6 +361,13 @@ void supervisor_replay_failed(struct session *s);
  * caller frees. */
 int supervisor_create(const sbr_request *req, const struct session_bounds *bounds, char **ret,
                       sbr_error *err) must_check;
+
+/* start_answer.c */
+#define START_ANSWER_MAX 65536
+/* The caller gives it back. */
+int start_answer_read(const char *text, size_t len, json_t **ret, sbr_error *err) must_check;
+/* Waits for it, but not for ever; *ret is its text. */
+int start_answer_await(int fd, char **ret, sbr_error *err) must_check;
 
 /* second_kernel.c */
 /* The kernel of that language, which is started when there is none yet; NULL: the session's own.
@@ -387,7 +407,6 @@ bool kernel_send_pipes(struct kernel *k, const char *word, uint64_t number, cons
 /* Takes the code over. */
 void cell_begin(struct session *s, struct connection *client, struct cell_request *request);
 void cell_output(struct session *s, int stream, const char *data, size_t len);
-void cell_display(struct kernel *k, const struct frame *frame);
 void cell_done(struct kernel *k, const struct frame *frame);
 /* The kernel of the cell has ended, and the session goes on. */
 void cell_without_kernel(struct session *s, const char *reason);
@@ -395,6 +414,12 @@ void cell_without_kernel(struct session *s, const char *reason);
 void cell_stop_it(struct session *s, enum cell_stop why);
 /* The kernel's run is over; `result` is NULL when it failed. */
 void cell_lost(struct session *s, const sbr_result *result);
+
+/* cell_display.c */
+void cell_display_begin(struct cell *cell);
+void cell_display(struct kernel *k, const struct frame *frame);
+/* As members of the result. */
+void cell_display_write(const struct cell *cell, struct buf *out);
 
 /* cell_slot.c */
 /* True: a cell may begin; false: the engine is asked, and go_on is called when it has answered. */
@@ -416,10 +441,11 @@ char *cell_result(struct session *s, const struct cell_end *end);
 
 /* connection_lines.c */
 int connection_listen(struct session *s, sbr_error *err) must_check;
-/* Adds a line to what the client gets. */
+/* Adds a line to what the client gets.  The program is held up while the client of its cell reads
+ * too slowly. */
 void connection_send(struct session *s, struct connection *c, const char *text, size_t len);
-void connection_answer(struct session *s, struct connection *c, json_t *take_answer);
-void connection_error(struct session *s, struct connection *c, const sbr_error *err);
+/* What the program has written is taken again: its cell ends, or its client has left. */
+void connection_let_output_go(struct session *s);
 /* The file descriptors that came with its lines; false when that are not so many. */
 #define CONNECTION_GIVEN 4
 bool connection_take_given(struct connection *c, int ret[CONNECTION_GIVEN]);
@@ -441,6 +467,15 @@ struct connection *connection_next(struct session *s, struct cell_request *ret);
 void connection_tell_all(struct session *s, const char *text);
 void connection_write_all(struct session *s);
 void connection_close_all(struct session *s);
+
+/* connection_answers.c */
+void connection_answer(struct session *s, struct connection *c, json_t *take_answer);
+/* The kernel's answer, whose data is JSON already. */
+void connection_answer_text(struct session *s, struct connection *c, const char *status,
+                            const char *data, size_t len);
+void connection_error(struct session *s, struct connection *c, const sbr_error *err);
+/* Its line, with a newline; NULL without memory. */
+char *connection_error_line(const sbr_error *err);
 
 /* operations.c */
 /* One line of a client. */

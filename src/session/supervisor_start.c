@@ -1,6 +1,6 @@
-/* Makes the process of a session: forked twice, in a session of its own, without a terminal, with
- * no file descriptor of its maker.  It executes nothing, so that the request need not be written
- * down; what it costs is a few pages that its maker had. */
+/* Makes the process of a session: in a session of its own, without a terminal, with no file
+ * descriptor of its maker.  A client executes our program for it (session_program.c).  A supervisor
+ * forks: it has no threads, and a copy or a spare session takes over what is in its memory. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -17,17 +17,17 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/json_read.h"
 #include "base/scope.h"
 #include "plan/language.h"
 #include "sandbox/spawn.h"
 #include "session/directory_watch.h"
+#include "session/end_signal.h"
+#include "session/session_entry.h"
+#include "session/session_program.h"
 #include "session/snapshot.h"
 #include "session/spare.h"
 #include "session/supervisor.h"
 
-#define PROCESS_NAME "sandbox-session"
-#define ANSWER_MAX 65536
 #define GRACE_MS 2000             /* from the interrupt of a cell to the end of its kernel */
 #define AGE_SLACK_MS (15 * 60000) /* for the time that a spare one waits, too */
 #define COPIES_MAX 4              /* at a time */
@@ -41,7 +41,7 @@ static int leave_maker(int *const *fds, size_t n)
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
     for (size_t i = 0; i < n; i++) /* above all that is going to be overwritten */
-        if ((*fds[i] = fcntl(*fds[i], F_DUPFD_CLOEXEC, 64)) < 0)
+        if ((*fds[i] = fcntl(*fds[i], F_DUPFD_CLOEXEC, 3 + (int)n)) < 0)
             return -1;
     for (int i = 0; i < 3; i++)
         if (null < 0 || dup2(null, i) < 0)
@@ -56,7 +56,7 @@ static int leave_maker(int *const *fds, size_t n)
     syscall(SYS_close_range, 3 + (unsigned int)n, ~0U, 0);
     (void)!chdir("/");
     umask(077);
-    prctl(PR_SET_NAME, PROCESS_NAME, 0, 0, 0);
+    prctl(PR_SET_NAME, SESSION_PROGRAM_NAME, 0, 0, 0);
     return 0;
 }
 
@@ -111,7 +111,7 @@ static void tell_error(int fd, const sbr_error *err)
     scoped_free char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
 
     json_decref(line);
-    if (text)
+    if (text && fd >= 0)
         (void)!fd_write_all(fd, text, strlen(text));
 }
 
@@ -120,6 +120,7 @@ static void supervise(struct session *s)
     int *fds[6] = { &s->dir.fd, &s->dir.lock_fd,
                     s->spare.waits ? &s->spare.engine.fd : &s->ready_fd };
     size_t n = 3;
+    int ready_fd = s->ready_fd;
     sbr_error err = { 0 };
 
     if (s->spare.waits)
@@ -130,9 +131,14 @@ static void supervise(struct session *s)
         fds[n++] = &s->image_fds[i];
     setsid();
     reset_signals();
-    if (leave_maker(fds, n) < 0)
+    if (leave_maker(fds, n) < 0) {
+        err_set_errno(&err, "session", "cannot set up the session's process");
+        tell_error(ready_fd, &err); /* its maker removes the directory */
         return;
-    spawn_forget_helpers(); /* a maker that had run something has opened them */
+    }
+    if (s->ready_fd >= 0)
+        (void)!write(s->ready_fd, "\n", 1); /* the first sign of life */
+    spawn_forget_helpers();                 /* a maker that had run something has opened them */
     if (set_up(s, &err) < 0) {
         if (s->spare.waits) {
             session_dir_remove_spare(&s->dir);
@@ -143,6 +149,7 @@ static void supervise(struct session *s)
         return;
     }
     directory_watch_start(s);
+    end_signal_start(s);
     supervisor_run(s);
     sbr_runtime_close(s->rt);
 }
@@ -164,47 +171,16 @@ static int fork_twice(void (*run)(struct session *s), struct session *s, sbr_err
     return 0;
 }
 
-static int fork_apart(struct session *s, sbr_error *err)
+static void set_up_places(struct session *s)
 {
     kernel_init_all(s);
     s->job_watch.fd = s->listen_watch.fd = -1;
+}
+
+static int fork_apart(struct session *s, sbr_error *err)
+{
+    set_up_places(s);
     return fork_twice(supervise, s, err);
-}
-
-/* What the new process says: a description, or why there is none. */
-static int read_answer(const char *text, size_t len, json_t **ret, sbr_error *err)
-{
-    json_t *answer = json_read(text ? text : "", len, &json_read_answer, 0, "the answer", NULL),
-           *error;
-
-    if (!answer)
-        return err_set(err, SBR_E_BUG, "session", "the session's process ended before it began");
-    error = json_object_get(answer, "error");
-    if (error) {
-        const char *stage = json_string_value(json_object_get(error, "stage"));
-
-        err_set(err, (int)json_integer_value(json_object_get(error, "code")),
-                stage ? stage : "session", "%.470s",
-                json_string_value(json_object_get(error, "message")));
-        json_decref(answer);
-        return err->code;
-    }
-    *ret = answer;
-    return 0;
-}
-
-static int await_answer(int fd, char **ret, sbr_error *err)
-{
-    scoped_free char *text = NULL;
-    json_t *answer;
-    size_t len;
-
-    if (fd_read_text(fd, ANSWER_MAX, &text, &len, err) < 0 ||
-        read_answer(text, len, &answer, err) < 0)
-        return err->code;
-    json_decref(answer);
-    *ret = take_ptr(text);
-    return 0;
 }
 
 static int check(const sbr_request *req, const struct language **ret, sbr_error *err)
@@ -239,30 +215,55 @@ static void end_kernel(struct kernel *k, const char *reason)
         cell_without_kernel(s, err.message);
 }
 
-static const struct session_hooks hooks = { operation_handle, supervisor_frame, end_kernel,
-                                            supervisor_lose,  supervisor_go_on, copy_session,
+static const struct session_hooks hooks = { operation_handle, kernel_words_handle, end_kernel,
+                                            supervisor_lose,  supervisor_go_on,    copy_session,
                                             leave_spare,      spare_go_on };
 
 /* Makes the directory and the process; *ret_fd is what the process will speak on. */
-static int begin(struct session *s, int *ret_fd, sbr_error *err)
+static int begin(struct session *s, int (*start)(struct session *s, sbr_error *err), int *ret_fd,
+                 sbr_error *err)
 {
+    sbr_error ignored;
     int ready[2], r;
 
     if (session_dir_make(&s->dir, err) < 0)
         return err->code;
     if (pipe2(ready, O_CLOEXEC) < 0) {
-        session_dir_close(&s->dir);
-        return err_set_errno(err, "session", "cannot make a pipe");
+        r = err_set_errno(err, "session", "cannot make a pipe");
+    } else {
+        s->ready_fd = ready[1];
+        r = start(s, err);
+        close(ready[1]);
+        if (r < 0)
+            close(ready[0]);
+        else
+            *ret_fd = ready[0];
     }
-    s->ready_fd = ready[1];
-    r = fork_apart(s, err);
-    close(ready[1]);
     session_dir_close(&s->dir);
     if (r < 0)
-        close(ready[0]);
-    else
-        *ret_fd = ready[0];
+        (void)!session_dir_remove(&s->dir, &ignored);
     return r;
+}
+
+static int execute(struct session *s, sbr_error *err)
+{
+    return session_program_start(s, err);
+}
+
+int supervisor_main(void)
+{
+    struct session s = {
+        .hooks = &hooks, .dir = SESSION_DIR_NONE, .ready_fd = -1, .image_fds = { -1, -1 }
+    };
+    sbr_error err = { 0 };
+
+    if (session_program_take(&s, &err) < 0) {
+        tell_error(s.ready_fd, &err);
+        return 1;
+    }
+    set_up_places(&s);
+    supervise(&s);
+    return 0;
 }
 
 int supervisor_create(const sbr_request *req, const struct session_bounds *bounds, char **ret,
@@ -274,6 +275,7 @@ int supervisor_create(const sbr_request *req, const struct session_bounds *bound
                          .dir = SESSION_DIR_NONE,
                          .image_fds = { -1, -1 } };
     scoped_fd int fd = -1;
+    sbr_error ignored;
 
     s.request.kernel = true;
     s.tells_changes = req->diff || req->keep;
@@ -283,9 +285,11 @@ int supervisor_create(const sbr_request *req, const struct session_bounds *bound
     spare_name_key(req, s.language, bounds, s.spare.key);
     if (spare_take(s.spare.key, req->caller, bounds, ret))
         return 0;
-    if (begin(&s, &fd, err) < 0)
+    if (begin(&s, execute, &fd, err) < 0)
         return err->code;
-    return await_answer(fd, ret, err);
+    if (start_answer_await(fd, ret, err) < 0) /* its process ends without its directory */
+        (void)!session_dir_remove(&s.dir, &ignored);
+    return err->code;
 }
 
 static void end_copy(struct session_copy *copy)
@@ -301,17 +305,17 @@ static void end_copy(struct session_copy *copy)
 static void copy_spoke(void *context, uint32_t events)
 {
     struct session_copy *copy = context;
-    char *to = buf_extend(&copy->said, ANSWER_MAX);
+    char *to = buf_extend(&copy->said, START_ANSWER_MAX);
     sbr_error err = { 0 };
     json_t *answer;
-    ssize_t n = to ? read(copy->watch.fd, to, ANSWER_MAX) : 0;
+    ssize_t n = to ? read(copy->watch.fd, to, START_ANSWER_MAX) : 0;
 
     (void)events;
     if (to)
-        copy->said.len -= ANSWER_MAX - (size_t)(n > 0 ? n : 0);
+        copy->said.len -= START_ANSWER_MAX - (size_t)(n > 0 ? n : 0);
     if (n > 0)
         return; /* its end is still to come */
-    if (read_answer(copy->said.data, copy->said.len, &answer, &err) == 0) {
+    if (start_answer_read(copy->said.data, copy->said.len, &answer, &err) == 0) {
         json_object_set_new(answer, "of", json_string(copy->session->dir.id));
         if (copy->because[0] && json_object_get(answer, "because"))
             json_object_set_new(answer, "because", json_string(copy->because));
@@ -319,6 +323,8 @@ static void copy_spoke(void *context, uint32_t events)
     } else if (copy->client) {
         connection_error(copy->session, copy->client, &err);
     }
+    if (copy->session->state == SESSION_READY)
+        idle_begin(copy->session);
     end_copy(copy);
 }
 
@@ -331,7 +337,7 @@ static int watch_copy(struct session *s, struct connection *c, int fd, sbr_error
         return err_set_oom(err, "session");
     }
     link_init(&copy->link);
-    buf_init(&copy->said, 2 * ANSWER_MAX);
+    buf_init(&copy->said, 2 * START_ANSWER_MAX);
     copy->session = s;
     copy->client = c;
     copy->watch = loop_watch_of(fd, copy_spoke, copy);
@@ -367,7 +373,7 @@ static int give_state(struct session *s, struct connection *c, struct session *m
 /* In a sandbox that is there already, or in a new one. */
 static int begin_somewhere(struct session *made, int *ret_fd, sbr_error *err)
 {
-    return spare_copy_give(made, ret_fd) ? 0 : begin(made, ret_fd, err);
+    return spare_copy_give(made, ret_fd) ? 0 : begin(made, fork_apart, ret_fd, err);
 }
 
 /* A new process has the cells and the files from this one's memory. */

@@ -53,8 +53,13 @@ static uint64_t hash_name(const struct report *r, const char *name)
     const uint64_t prime = (1ULL << 61) - 1;
     uint64_t hash = 1;
 
-    for (; *name; name++)
-        hash = (uint64_t)(((unsigned __int128)hash * r->key + (unsigned char)*name) % prime);
+    for (; *name; name++) {
+        unsigned __int128 next = (unsigned __int128)hash * r->key + (unsigned char)*name;
+
+        /* Modulo 2^61 - 1 what is above bit 61 counts as much as what is below. */
+        hash = (uint64_t)(next & prime) + (uint64_t)(next >> 61);
+        hash = (hash & prime) + (hash >> 61);
+    }
     return hash;
 }
 

@@ -24,7 +24,7 @@ static bool next_line(struct lines *l, const char **ret, size_t *ret_len)
     *ret = l->text + l->at;
     end = memchr(*ret, '\n', l->len - l->at);
     *ret_len = end ? (size_t)(end - *ret) : l->len - l->at;
-    l->at += *ret_len + 1;
+    l->at += *ret_len + (end != NULL); /* never behind the text's end */
     if (*ret_len && (*ret)[*ret_len - 1] == '\r')
         --*ret_len;
     return true;
@@ -177,8 +177,6 @@ static int take_cargo_output(struct report *r, struct lines *lines, const char *
     lines->at = before;
     if (!c)
         return name ? 0 : err_set_oom(err, "report");
-    if (before > lines->len)
-        before = lines->len;
     res = test_report_set_message(r, c, lines->text + from, before - from, err);
     find_place(r, c, "panicked at ");
     return res;
@@ -195,7 +193,7 @@ int test_report_parse_cargo(const char *text, size_t len, struct report *r, sbr_
 
         if (begins_with(line, n, "test "))
             res = take_cargo(r, line + 5, n - 5, err);
-        else if (begins_with(line, n, "---- ") && text_ends(line, n, " stdout ----"))
+        else if (begins_with(line, n, "---- ") && text_ends(line + 5, n - 5, " stdout ----"))
             res = take_cargo_output(r, &lines, line, n, err);
         if (res < 0)
             return res;
@@ -260,8 +258,6 @@ static int take_traceback(struct report *r, struct lines *lines, const char *lin
            !begins_with(next, n, "-----"))
         before = lines->at;
     lines->at = before;
-    if (before > lines->len)
-        before = lines->len;
     res = test_report_set_message(r, c, lines->text + from, before - from, err);
     if (c->message && (next = strstr(c->message, "File \""))) {
         const char *line_at = strstr(next, ", line ");

@@ -5,6 +5,18 @@ import os
 import support
 from support import sandbox_run
 
+# In a cell of Python: speaks to the supervisor in place of the kernel.
+CHANNEL = """import os, stat
+fd = next(int(f) for f in os.listdir('/proc/self/fd')
+          if int(f) > 2 and os.path.exists('/proc/self/fd/' + f) and stat.S_ISSOCK(os.fstat(int(f)).st_mode))
+os.set_blocking(fd, True)
+def send(data):
+    at, view = 0, memoryview(data)
+    while at < len(data): at += os.write(fd, view[at:])
+def display(number, body):
+    send(b'display %d - %d\\n' % (number, len(body))); send(body)
+"""
+
 
 class Session:
     """A living session; `close` ends it."""
@@ -44,3 +56,8 @@ def own_state(folder, caller):
     if caller == support.Callers.USER and os.geteuid() == 0:
         os.chown(folder, support.ORDINARY_UID, support.ORDINARY_UID)
     return folder / "state"
+
+
+def peak_mib(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) >> 10 for line in status if line.startswith("VmHWM:"))

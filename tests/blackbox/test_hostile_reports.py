@@ -9,6 +9,7 @@ import pytest
 
 import support
 from support import sandbox_run
+from test_hostile_documents import MOST_KIB, PEAK
 from test_test import project
 
 REPORT = "/work/.sandbox-run-report"
@@ -40,6 +41,29 @@ def test_a_spoiled_report_costs_one_sentence(root, folder, way):
         assert all(len(one["name"]) <= 4000 for one in found["cases"])
     else:
         assert done.returncode == 125 and found["error"]["message"].count("\n") == 0, found
+
+
+# In pieces, so that the test takes less memory than the report's reader.
+LARGE = {
+    "elements": ("f.writelines(f'<e{i}/>' for i in range(1000000))", "takes more than 16 MiB to read"),
+    "one tag": ("f.write('<a b=\"'); f.writelines('x' * 65536 for _ in range(400)); f.write('\"/>')",
+                "takes more than 16 MiB to read"),
+    "names": ("f.writelines('<testcase name=\"' + '\u202e' * 100 + str(i) + '\"/>' for i in range(50000))",
+              "the names of the runner's cases have more than 24 MiB"),
+}
+
+
+def test_a_large_report_takes_no_more_than_its_bounds(root, folder):
+    """What it says, and what the supervisor takes besides the report's own text."""
+    for way, (text, says) in LARGE.items():
+        path = project(folder, {"test_a.py": f"import os\n\ndef test_x():\n    f = open('{REPORT}', 'w')\n"
+                                             f"    f.write('<testsuite>')\n    {text}\n"
+                                             "    f.write('</testsuite>')\n    f.close()\n    os._exit(0)\n"})
+        done = sandbox_run("test", "--json", path, caller=root, timeout=60,
+                           prefix=("/usr/bin/python3", "-S", "-E", "-c", PEAK, folder / "peak"))
+        found = json.loads(done.stdout)
+        assert says in found["error"]["message"], (way, found)
+        assert int((folder / "peak").read_text()) < MOST_KIB + (30 << 10), way
 
 
 NAMES = ["\x1b]0;title\x07", "\x1b[2J", "\x9b2J", "\r\nforged: 9 passed", "\u202e"]

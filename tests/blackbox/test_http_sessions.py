@@ -2,6 +2,7 @@
 import concurrent.futures
 import contextlib
 import json
+import os
 import subprocess
 
 import jsonschema
@@ -9,6 +10,7 @@ import pytest
 
 import engine
 import gateway
+import sessions
 import support
 
 
@@ -51,6 +53,19 @@ def test_cells_keep_their_variables(http, session):
     assert http.ask("GET", session + "/vars", token=http.secret).json()["data"]["vars"][0]["name"] == "x"
     rows = http.ask("GET", "/v1/sessions", token=http.secret).json()["sessions"]
     assert [row["id"] for row in rows] == [session.rsplit("/", 1)[1]] and rows[0]["cells"] == 5
+
+
+def test_a_session_is_a_program_of_its_own(http, session):
+    """A fork of the gateway would have the locks of its threads.  What a cell says becomes no tree in either of both."""
+    (about,) = http.folder.glob("state/sessions/*/session.json")
+    supervisor = json.loads(about.read_text())["pid"]
+    assert os.path.basename(os.readlink(f"/proc/{supervisor}/exe")) in ("sandbox-run", "sandbox-run-full")
+    assert sorted(os.listdir(f"/proc/{supervisor}/task")) == [str(supervisor)]
+    before = sessions.peak_mib(http.process.pid)
+    code = sessions.CHANNEL + "display(1, b'{\"a\":[' + b'{},' * 5000000 + b'{}]}')"
+    done = http.ask("POST", session + "/cells", {"code": code}, token=http.secret).json()
+    assert (done["outcome"], done["display"], done["display_dropped"]) == ("exited", [], 1), done
+    assert sessions.peak_mib(http.process.pid) < before + 32 and sessions.peak_mib(supervisor) < 64
 
 
 def test_waiting_cells_of_one_tenant_leave_room_for_others(http, session):

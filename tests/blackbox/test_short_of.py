@@ -1,6 +1,7 @@
 """Out of file descriptors, processes or room on a disk: one true sentence that says what is lacking, and no harm after."""
 import http.client as http_client
 import os
+import pathlib
 import resource
 import subprocess
 import tempfile
@@ -9,6 +10,7 @@ import pytest
 
 import gateway
 import support
+from waiting import wait_until
 
 FULL = range(4, 48)  # descriptors; the last are enough for a run
 KINDS = {
@@ -73,3 +75,39 @@ def test_a_gateway_that_had_no_descriptor_runs_again_when_it_has(root):
                 resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
         assert refused > 5
         assert http.run({"args": ["echo", "hi"]})["stdout"] == "hi\n"
+
+
+@pytest.fixture(name="few")
+def _few():
+    """A cgroup that lets only so many processes be: gives the function that sets the number and returns where to enter."""
+    top = next((place for place in ("/sys/fs/cgroup/pids", "/sys/fs/cgroup") if os.path.exists(f"{place}/cgroup.procs")), None)
+    group = f"{top}/sbr-test-few-{os.getpid()}"
+    try:
+        os.mkdir(group)
+        assert os.path.exists(f"{group}/pids.max")
+    except (OSError, AssertionError):
+        pytest.skip("needs a pids cgroup below the top")
+
+    def most(number):
+        pathlib.Path(group, "pids.max").write_text(str(number), encoding="ascii")
+        return f"{group}/cgroup.procs"
+
+    yield most
+    assert wait_until(lambda: not pathlib.Path(group, "cgroup.procs").read_text(encoding="ascii"))
+    for below, _, _ in os.walk(group, topdown=False):
+        os.rmdir(below)
+
+
+@pytest.mark.container
+@pytest.mark.parametrize("words", [["exec", "--", "echo", "hi"], ["exec", "--network", "full", "--", "echo", "hi"]])
+def test_without_processes_a_run_says_so(root, few, words):
+    for number in range(1, 12):
+        line = ["sh", "-c", f'echo $$ > {few(number)}; exec "$@"', "sh", *support.command(*words)]
+        done = subprocess.run(line, env=support.surroundings(None), stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=support.DEADLINE, check=False)
+        said = done.stderr.decode()
+        if done.returncode == 0:
+            assert (done.stdout, said) == (b"hi\n", ""), number
+        else:
+            assert done.returncode == 125 and said.count("\n") == 1 and "raise `ulimit -u`" in said, (number, said)
+    assert done.returncode == 0, said

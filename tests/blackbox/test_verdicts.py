@@ -337,3 +337,18 @@ def test_less_isolation_than_required_is_refused_with_the_way_out():
         pytest.skip("this ordinary user has a cgroup of its own")
     assert (done.returncode, done.stdout) == (125, b"")
     assert b"--allow-degraded" in done.stderr and b"doctor" in done.stderr
+
+
+@pytest.mark.parametrize("shell, program, says", [
+    ("ulimit -t 1", "while :; do :; done", "your own `ulimit -t 1` bounds"),
+    ("ulimit -n 60", "exec 59</dev/null; exec 61</dev/null", "your own `ulimit -n 60` bounds"),
+])
+def test_limits_of_the_callers_shell_are_named(shell, program, says):
+    """The program inherits them in a cold run, and no option of ours raises them."""
+    line = support.command("exec", "--", "bash", "-c", program)
+    done = subprocess.run(["env", "SANDBOX_RUN_COLD=1", "bash", "-c", f'{shell}; "$0" "$@"', *map(str, line)], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=support.DEADLINE, check=False, env=support.environment())
+    assert done.returncode != 0 and says in done.stderr.decode(), done
+    fine = subprocess.run(["bash", "-c", f'{shell}; "$0" "$@"', *map(str, support.command("exec", "--", "true"))],
+                          stderr=subprocess.PIPE, timeout=support.DEADLINE, check=False, env=support.environment())
+    assert (fine.returncode, fine.stderr) == (0, b"")

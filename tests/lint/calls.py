@@ -20,6 +20,7 @@ HALVES = {
     ("src/explain/diagnose_source.c", "src/explain/diagnose_wording.c"): "the words of a suggestion",
     ("src/model/request.c", "src/model/request_trees.c"): "the request",
     ("src/monitor/notify_network.c", "src/monitor/seccomp_notify.c"): "answers to notifications",
+    ("src/session/connection_answers.c", "src/session/connection_lines.c"): "lines of clients and their answers",
 }
 # From a function: how often each file of the folder may be re-entered.  Every client calls these two.
 WALKS = (("sbr_job_start", "src/job", 2), ("sbr_job_finish", "src/job", 2))

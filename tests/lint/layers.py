@@ -107,6 +107,8 @@ MAY_INCLUDE_ONLY = {
         "engine/engine_main.h",
         # mcp: the command is the server for agents.
         "mcp/mcp_stdio.h",
+        # The program is executed for each session.
+        "session/session_entry.h",
     },
 }
 

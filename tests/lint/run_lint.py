@@ -15,6 +15,7 @@ from pathlib import Path
 import budgets
 import calls
 import documents
+import hostile
 import layers
 import names
 import selftest
@@ -150,6 +151,7 @@ QUICK = {
     "calls": lambda _build: calls.check(tree.ROOT),
     "names": lambda _build: names.check(tree.ROOT),
     "documents": lambda _build: documents.check(tree.ROOT),
+    "hostile": lambda _build: hostile.check(tree.ROOT),
     "python": check_python,
     "shell": check_shell,
     "format": check_format,

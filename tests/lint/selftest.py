@@ -3,6 +3,7 @@
 Usage: selftest.py
 """
 
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import budgets
 import calls
 import documents
+import hostile
 import layers
 import names
 import tidy
@@ -74,6 +76,17 @@ CASES = (
     (budgets, "src/init/a.c", "exit(1);\n", "end the process"),
     (budgets, "src/sandbox/spawn.c", "_exit(1);\n", None),
     (budgets, "src/confine/mounts.c", "_exit(1);\n", "end the process"),
+    (hostile, "src/base/json_read.c", "root = json_loadb(text, len, 0, &where);\n", None),
+    (hostile, "src/http/a.c", "\nroot = json_loads (text, 0, NULL);\n", "src/http/a.c:2: json_load*() is reserved"),
+    (hostile, "src/http/a.c", 'x("json_load"); /* json_loads(text) */ json_read_own(text, 0);\n', None),
+    (hostile, "src/config/a.c", "cyaml_load_file(path, &config);\n", "use document_load()"),
+    (hostile, "src/generate/a.c", "yaml_parser_parse(&p, &e);\n", "libyaml is reserved"),
+    (hostile, "src/work/a.c", "XML_ParserCreateNS(NULL, 1);\n", "whose parser has bounded memory"),
+    (hostile, "src/work/a.c", 'words[] = { "git", "-C", top };\n', "the one function that starts git"),
+    (hostile, "src/work/a.c", 'posix_spawnp(ret, "/usr/bin/git", &actions);\n', "the one function that starts git"),
+    (hostile, "src/work/a.c", 'err_set(err, SBR_E_INVALID, "git", "no");\n', None),
+    (hostile, "src/work/a.c", 'fopen(path, "re");\n', "beneath a descriptor"),
+    (hostile, "src/work/a.c", "my_fopen(path); history_getline(x);\n", None),
 )
 
 # What the documents are compared with, in small.
@@ -291,6 +304,14 @@ def check_documents():
 _ROOT = "int sbr_job_start(void)\n{\n    job_a();\n}\nint sbr_job_finish(void)\n{\n}\n"
 _WAYS = "".join(f"int job_b{i}(void)\n{{\n}}\n" for i in range(4))
 
+# Every file of every row, with a call of each; and a page that names them.
+_CALLS = 'json_loads(a); cyaml_load_data(a); XML_ParserCreate(a); w = { "git", "-C" }; fopen(a); getline(a);\n'
+HOSTILE_FILES = sorted({name for row in hostile.ROWS for name in row.files})
+HOSTILE = {f"src/{name}": "".join(part + ";" for part in _CALLS.split(";")
+                                  if any(re.search(row.pattern, part) for row in hostile.ROWS if name in row.files))
+           for name in HOSTILE_FILES}
+HOSTILE_PAGE = " ".join(f"`{name}`" for name in HOSTILE_FILES)
+
 # check, {file: text}, a part of the expected report
 TREES = (
     (calls, {"src/cli/s.c": _ROOT, "src/job/a.c": "int job_a(void)\n{\n    job_b0();\n}\n",
@@ -309,6 +330,11 @@ TREES = (
     (calls, {"src/cli/s.c": _ROOT, "src/job/a.h": '#include "job/b.h"\n',
              "src/job/b.h": '#include "job/a.h"\n'},
      "a circle of includes: a.h, b.h"),
+    (hostile, {**HOSTILE, hostile.PAGE: HOSTILE_PAGE.replace("`base/json_read.c`", "")},
+     "names no `base/json_read.c`, which calls json_load*()"),
+    (hostile, {**HOSTILE, hostile.PAGE: HOSTILE_PAGE, "src/base/json_read.c": "f();\n"},
+     "src/base/json_read.c has no json_load*()"),
+    (hostile, {**HOSTILE, hostile.PAGE: HOSTILE_PAGE}, None),
 )
 
 

@@ -31,7 +31,7 @@ static const struct {
     { SBR_PROCESS_LIMIT, STAGE_RUN, 0, false,
       "the program was refused a process or thread beyond its 128; --pids 256 " MORE },
     { SBR_DENIED, STAGE_RUN, SIGSYS, false,
-      "the program used a system call of a foreign architecture or one that kills it" },
+      "the program made a system call of a foreign architecture, or sent itself SIGSYS" },
     { SBR_CANCELLED, STAGE_RUN, SIGTERM, false,
       "the program was ended because the caller cancelled the run" },
     { SBR_SIGNALED, STAGE_RUN, SIGSEGV, false,
@@ -94,6 +94,7 @@ static void the_highest_limit_has_no_remedy(void **state)
 static void a_failed_stage_speaks_for_the_job(void **state)
 {
     sbr_result last = ended(SBR_EXITED, 0), result = ended(SBR_COMPILE_FAILED, 0);
+    char said[] = "gcc: fatal error: Killed signal terminated program cc1\n";
 
     (void)state;
     last.explanation[0] = '\0';
@@ -101,6 +102,11 @@ static void a_failed_stage_speaks_for_the_job(void **state)
     ending_explain_stage(&result, STAGE_INSTALL, &last);
     assert_string_equal(result.explanation,
                         "the installer ended with exit code 2, so the program did not run");
+    last.err.data = said;
+    last.err.len = strlen(last.err.data);
+    ending_explain_stage(&result, STAGE_COMPILE, &last);
+    assert_non_null(
+        strstr(result.explanation, "the compiler says that a program of its own was killed"));
     last.verdict = SBR_TIMEOUT;
     ending_explain(&last, STAGE_COMPILE, false);
     ending_explain_stage(&result, STAGE_COMPILE, &last);

@@ -1,5 +1,6 @@
 #include "work/test_report.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -161,6 +162,34 @@ static void hostile_reports_are_refused(void **state)
     test_report_done(&report);
 }
 
+/* A report that ends where a message would begin has none, whatever lies behind it in memory. */
+static void a_report_that_is_cut_shows_nothing_behind_it(void **state)
+{
+    static const struct {
+        test_report_parse_fn *parse;
+        const char *text;
+    } rows[] = {
+        { test_report_parse_cargo, "test c ... FAILED\n---- c stdout ----" },
+        { test_report_parse_cargo, "test c ... FAILED\n---- stdout ----" },
+        { test_report_parse_unittest, "x (t.A.x) ... FAIL\nFAIL: x (t.A.x)\n-----" },
+        { test_report_parse_tap, "not ok 1 - c\n# " },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct report report = { 0 };
+        sbr_error err = { 0 };
+        char memory[256];
+
+        snprintf(memory, sizeof(memory), "%s\nsecret\nsecret\n", rows[i].text);
+        assert_int_equal(rows[i].parse(memory, strlen(rows[i].text), &report, &err), 0);
+        assert_int_equal(report.n, 1);
+        if (report.cases[0].message)
+            assert_null(strstr(report.cases[0].message, "secret"));
+        test_report_done(&report);
+    }
+}
+
 static void what_is_written_reads_back(void **state)
 {
     struct report report = { 0 }, again = { 0 };
@@ -226,6 +255,7 @@ int main(void)
         cmocka_unit_test(lines_have_cases_with_their_ends),
         cmocka_unit_test(json_has_cases_with_their_ends),
         cmocka_unit_test(hostile_reports_are_refused),
+        cmocka_unit_test(a_report_that_is_cut_shows_nothing_behind_it),
         cmocka_unit_test(what_is_written_reads_back),
         cmocka_unit_test(many_failures_take_time_in_proportion),
     };

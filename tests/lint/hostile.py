@@ -1,0 +1,86 @@
+"""Calls that read bytes which others chose: each is made by the files of its row and by no other.
+
+A reader without bounds is one call away from every file: json_loads() on a reply, fopen() on a path of a project.  ROWS
+has the calls that are reserved, the files that make them, and what all others use.  The page
+docs/internals/hostile-input.md names every such file, with its bounds and what proves them.
+
+To reserve one more call, add a row here and its files to the page.
+
+Usage: hostile.py [ROOT]
+"""
+
+import dataclasses
+import re
+import sys
+from pathlib import Path
+
+import tree
+
+PAGE = "docs/internals/hostile-input.md"
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    call: str  # for people
+    pattern: str  # in C without comments
+    files: tuple  # that may match it, below src/
+    instead: str
+
+
+ROWS = (
+    Row("json_load*()", r"\bjson_load\w*\s*\(", ("base/json_read.c",),
+        "json_read() with the bounds that fit, or json_read_own() for a text of ours (base/json_read.h)"),
+    Row("cyaml_load_*()", r"\bcyaml_load_\w+\s*\(", ("base/document.c",), "document_load() or document_load_text()"),
+    Row("libyaml", r"\byaml_parser_\w+\s*\(", (), "document_load() or document_load_text()"),
+    Row("XML_ParserCreate*()", r"\bXML_ParserCreate\w*\s*\(", ("work/test_report_junit.c",),
+        "test_report_parse_junit(), whose parser has bounded memory and refuses entities"),
+    Row("git as a program", r'"(?:[\w./]*/)?git"\s*,\s*(?:"-|&actions)', ("lib/git_repo.c",),
+        "the one function that starts git"),
+    Row("fopen()", r"\bfopen\s*\(",
+        ("base/document.c", "generate/c_text.c", "generate/generate_sources.c", "generate/generate_templates.c",
+         "monitor/notify_network.c", "plan/language_file.c", "sandbox/mount_below.c", "worker/node_end.c",
+         "worker/prefault.c", "worker/private_memory.c"),
+        "openat() beneath a descriptor, without links, and fd_read_text() with a bound"),
+    Row("getline()", r"\bgetline\s*\(",
+        ("cli/repl_input.c", "cli/session_stream.c", "sandbox/mount_below.c", "work/results.c"),
+        "fd_read_text() with a bound: a line has none"),
+)
+
+
+def call_problems(shown, text):
+    code = tree.blank(text, keep_strings=True)
+    for row in ROWS:
+        if shown.removeprefix("src/") in row.files:
+            continue
+        for match in re.finditer(row.pattern, code):
+            line = code.count("\n", 0, match.start()) + 1
+            yield f"{shown}:{line}: {row.call} is reserved: use {row.instead}"
+
+
+def row_problems(root, page):
+    """Rows that say more than the code does, and files that the page does not name."""
+    for row in ROWS:
+        for name in row.files:
+            path = Path(root, "src", name)
+            code = tree.blank(tree.read(path), keep_strings=True) if path.is_file() else ""
+            if not re.search(row.pattern, code):
+                yield f"tests/lint/hostile.py:1: src/{name} has no {row.call}; take it out of the row"
+            if f"`{name}`" not in page:
+                yield f"{PAGE}:1: names no `{name}`, which calls {row.call}"
+
+
+def check(root):
+    """Returns one sentence per problem."""
+    root = Path(root)
+    problems = []
+    for path in tree.c_files(root, "src"):
+        problems += call_problems(path.relative_to(root).as_posix(), tree.read(path))
+    if (root / PAGE).is_file():
+        problems += row_problems(root, tree.read(root / PAGE))
+    return problems
+
+
+if __name__ == "__main__":
+    found = check(sys.argv[1] if len(sys.argv) > 1 else tree.ROOT)
+    print("\n".join(found), end="\n" if found else "")
+    sys.exit(bool(found))
