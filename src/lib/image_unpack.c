@@ -82,11 +82,12 @@ static int refuse_bomb(const struct image_room *room, bool files, sbr_error *err
     char whole[32];
 
     text_format_size(whole_of(room), whole, sizeof(whole));
-    return err_set(err, SBR_E_INVALID, "image",
-                   "the image unpacks to more %s the %s that it may have for its packed size; "
-                   "nothing of it is taken; if you trust it, `sandbox-run image pull --max-size "
-                   "SIZE` gives it more",
-                   files ? "files than fit into" : "bytes than", whole);
+    return err_set(
+        err, SBR_E_INVALID, "image",
+        "the image unpacks to more %s the %s that it may have for its packed size; "
+        "nothing of the image is taken; if you trust it, `sandbox-run image pull --max-size "
+        "SIZE` gives it more",
+        files ? "files than fit into" : "bytes than", whole);
 }
 
 /* A line for the digest, and one for what was beyond the bound. */

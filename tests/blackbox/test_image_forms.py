@@ -87,10 +87,10 @@ def test_what_follows_the_end_of_an_archive_is_no_part_of_it(images, base):
 
 @pytest.mark.parametrize("words, says", [
     ({"os": "windows"}, "no image of Linux"), ({"architecture": "\x1b[2Jx"}, "the image is for \\x1b[2Jx"),
-    ({"config": {"Env": ["A=" + "x" * (2 << 20)]}}, "longer than"), ({"config": {"Env": ["x"] * 400000}}, "longer than"),
+    ({"config": {"Env": ["A=" + "x" * (2 << 20)]}}, "longer than"), ({"config": {"Env": ["x"] * 400000}}, "more than 20000 values"),
     ({"config": {"Cmd": "sh"}}, "a list of words is none"), ({"config": {"Cmd": [1]}}, "a word is no text"),
     ({"rootfs": []}, "diff id"), ({"rootfs": {"diff_ids": ["sha256:../../../../etc/passwd"]}}, "a digest is no SHA-256"),
-    ({"text": '{"config": {"Cmd": ["a"]}, "config": {"Cmd": ["b"]}}'}, "a key twice"),
+    ({"text": '{"config": {"Cmd": ["a"]}, "config": {"Cmd": ["b"]}}'}, "duplicate object key"),
 ])
 def test_a_configuration_that_is_none_is_refused(images, base, words, says):
     images.layout.add([base], "good")
