@@ -51,6 +51,7 @@ class Gateway:
         self.env = support.surroundings(None, {"SANDBOX_RUN_STATE": str(self.folder / "state"), **(env or {})})
         self.options = [str(option) for option in options]
         self.process = self.address = None
+        self.private = []  # further places that no reply names
 
     def __enter__(self):
         if not self.program.exists():
@@ -94,7 +95,15 @@ class Gateway:
             names.setdefault("Content-Type", "application/json")
         with contextlib.closing(connection):
             connection.request(method, path, body, names)
-            return Reply(connection.getresponse())
+            reply = Reply(connection.getresponse())
+        self.check_paths(reply, repr((method, path, body, names)))
+        return reply
+
+    def check_paths(self, reply, said):
+        """No reply names a place of the host that its request did not name."""
+        text = reply.body.decode("utf-8", "replace") + str(reply.headers)
+        for place in (str(self.folder), str(support.BUILD), str(support.TEST_BUILD), str(support.REPO), *self.private):
+            assert place not in text or place in said, (place, text[max(0, text.index(place) - 300):][:600])
 
     def run(self, body, **rest):
         """The result of a run that is waited for."""
@@ -120,6 +129,11 @@ class Gateway:
         done = subprocess.run([support.SANDBOX_RUN, "token", "create", name, *options, "--json"], env=self.env,
                               capture_output=True, check=True, timeout=support.DEADLINE)
         return json.loads(done.stdout)["token"]
+
+    def memory_kib(self, row="VmRSS"):
+        """Of the gateway's own process."""
+        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
+        return int(text.split(f"{row}:")[1].split()[0])
 
     def metric(self, name):
         for line in self.ask("GET", "/metrics").body.decode().splitlines():

@@ -30,9 +30,11 @@ const struct json_bounds json_read_answer = {
 /* The end of a string whose first byte is at `p`: behind its quote, or the end of the text. */
 static const char *skip_string(const char *p, const char *end)
 {
-    while (p < end) {
-        const char *quote = memchr(p, '"', (size_t)(end - p)), *escape;
+    const char *quote = NULL, *escape;
 
+    while (p < end) {
+        if (!quote || quote < p) /* not for each escape: a text may be nothing but escapes */
+            quote = memchr(p, '"', (size_t)(end - p));
         if (!quote)
             return end;
         escape = memchr(p, '\\', (size_t)(quote - p));
@@ -191,6 +193,44 @@ static int read_elements(const struct json_each *each, const char **p, const cha
     return 0;
 }
 
+/* From a member's key to its value; false: there is none. */
+static bool skip_key(const char **p, const char *end, const char *key, bool *ret_wanted)
+{
+    const char *from;
+
+    if (next_of(p, end) != '"')
+        return false;
+    from = *p + 1;
+    *p = skip_string(from, end);
+    *ret_wanted = (size_t)(*p - from) == strlen(key) + 1 && !memcmp(from, key, strlen(key));
+    if (next_of(p, end) != ':')
+        return false;
+    ++*p;
+    return next_of(p, end) != '\0';
+}
+
+json_t *json_read_member(const char *text, size_t len, const char *key)
+{
+    const char *p = text, *end = text + len;
+    bool wanted;
+
+    if (next_of(&p, end) != '{')
+        return NULL;
+    do {
+        const char *value;
+
+        p++;
+        if (!skip_key(&p, end, key, &wanted))
+            return NULL;
+        value = p;
+        p = skip_value(p, end);
+        if (wanted)
+            return json_read(value, (size_t)(p - value), &json_read_line, JSON_DECODE_ANY, key,
+                             NULL);
+    } while (next_of(&p, end) == ',');
+    return NULL;
+}
+
 int json_read_each(const char *text, size_t len, const struct json_each *each, sbr_error *err)
 {
     const char *p = text, *end = text + len;
@@ -199,22 +239,14 @@ int json_read_each(const char *text, size_t len, const struct json_each *each, s
     if (next != '{')
         return refuse_broken(each, err);
     do {
-        const char *key;
         bool wanted;
 
         p++;
         if (next_of(&p, end) == '}' && next == '{')
             return 0;
-        key = p;
-        if (p == end || *p != '"')
+        if (!skip_key(&p, end, each->key, &wanted))
             return refuse_broken(each, err);
-        p = skip_string(p + 1, end);
-        wanted = (size_t)(p - key) == strlen(each->key) + 2 &&
-                 !memcmp(key + 1, each->key, strlen(each->key));
-        if (next_of(&p, end) != ':')
-            return refuse_broken(each, err);
-        p++;
-        if (next_of(&p, end) == '[' && wanted) {
+        if (*p == '[' && wanted) {
             p++;
             if (read_elements(each, &p, end, err) < 0)
                 return err->code;

@@ -49,6 +49,9 @@ struct json_each {
 int json_read_each(const char *text, size_t len, const struct json_each *each, sbr_error *err)
     must_check;
 
+/* One member of an object whose text is too large to be read, within json_read_line; NULL: none. */
+json_t *json_read_member(const char *text, size_t len, const char *key) must_check;
+
 /* At most so many bytes does the tree of a text take. */
 size_t json_read_memory(const char *text, size_t len);
 

@@ -1,5 +1,6 @@
 #include "base/reply_head.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <strings.h>
 #include <time.h>
@@ -18,6 +19,7 @@ static const struct phrase {
     { 201, "Created" },
     { 202, "Accepted" },
     { 204, "No Content" },
+    { 304, "Not Modified" },
     { 400, "Bad Request" },
     { 401, "Unauthorized" },
     { 403, "Forbidden" },
@@ -33,6 +35,7 @@ static const struct phrase {
     { 422, "Unprocessable Content" },
     { 426, "Upgrade Required" },
     { 429, "Too Many Requests" },
+    { 431, "Request Header Fields Too Large" },
     { 500, "Internal Server Error" },
     { 501, "Not Implemented" },
     { 502, "Bad Gateway" },
@@ -45,7 +48,25 @@ static const char *phrase_of(unsigned int status)
     for (size_t i = 0; i < ARRAY_LEN(phrases); i++)
         if (phrases[i].status == status)
             return phrases[i].text;
-    return "Other";
+    return NULL;
+}
+
+bool reply_head_knows(unsigned int status)
+{
+    return phrase_of(status) != NULL;
+}
+
+bool reply_head_has_body(unsigned int status)
+{
+    return status >= 200 && status != 204 && status != 304;
+}
+
+bool reply_head_is_value(const char *text)
+{
+    for (; *text; text++)
+        if (iscntrl((unsigned char)*text) && *text != '\t')
+            return false;
+    return true;
 }
 
 /* Formatted once per second. */
@@ -75,22 +96,28 @@ bool reply_head_closes(const char *fields, size_t len)
 
 static void add_length(uint64_t length, unsigned int status, struct buf *to)
 {
+    if (!reply_head_has_body(status))
+        return;
     if (length == REPLY_HEAD_CHUNKS)
         buf_add_text(to, "Transfer-Encoding: chunked\r\n");
-    else if (status != 204)
+    else
         buf_printf(to, "Content-Length: %" PRIu64 "\r\n", length);
 }
 
 bool reply_head_add(const struct reply_head *head, struct buf *to)
 {
     const char *at = head->fields, *end = at + head->fields_len;
+    const char *phrase = phrase_of(head->status);
     struct field field;
 
-    buf_printf(to, "HTTP/1.1 %u %s\r\nDate: %s\r\n", head->status, phrase_of(head->status),
-               date_now());
+    if (!phrase)
+        return false;
+    buf_printf(to, "HTTP/1.1 %u %s\r\nDate: %s\r\n", head->status, phrase, date_now());
     while (fields_next(&at, end, &field)) {
         if (!strcasecmp(field.name, CONNECTION))
             continue;
+        if (!reply_head_is_value(field.name) || !reply_head_is_value(field.value))
+            return false;
         buf_add_text(to, field.name);
         buf_add_text(to, ": ");
         buf_add_text(to, field.value);

@@ -18,6 +18,13 @@ struct reply_head {
     bool closes;     /* the connection ends after this reply; also when a field says so */
 };
 
+/* The one place that knows which replies have a body: none of 1xx, 204 and 304, whatever was to be
+ * sent with it.  A client would take such a body for the next reply. */
+bool reply_head_has_body(unsigned int status);
+/* True for a final status that the gateway sends. */
+bool reply_head_knows(unsigned int status);
+/* A value that stays in its line. */
+bool reply_head_is_value(const char *text);
 /* False: the fields do not read well, or memory ran out. */
 bool reply_head_add(const struct reply_head *head, struct buf *to);
 /* True when a field says that the connection ends. */

@@ -6,8 +6,12 @@
 #include "dialect/e2b.h"
 #include "http/route.h"
 
-#define UNREAD_MAX ((size_t)1 << 20) /* of one client, then the agent is not read */
-#define ANSWER_MAX ((size_t)128 << 20)
+#define UNREAD_MAX ((size_t)256 << 10) /* of one client, then the agent is not read */
+/* The agent is not read any more, but what was read may have lines of up to a megabyte. */
+#define DATA_MAX ((size_t)4 << 20)
+#define ORDERS_MAX ((size_t)64 << 20) /* that the agent has not taken */
+
+#define NO_STATUS "the sandbox answered without a status that its agent gives"
 
 struct call {
     struct link link; /* of the sandbox's calls */
@@ -17,8 +21,8 @@ struct call {
     unsigned int status;
     const char *type;
     struct buf data;
-    size_t sent;
     bool streams, ended, waits;
+    bool broken; /* part of the answer is lost */
 };
 
 /* The agent names a type by a word of this table. */
@@ -29,6 +33,23 @@ static const struct {
               { "bytes", BYTES_TYPE },
               { "connect", "application/connect+json" } };
 
+/* What is inside can write to the agent's channel: an answer has one of the statuses that the agent
+ * gives. */
+static const unsigned int statuses[] = {
+    HTTP_OK,        HTTP_BAD_REQUEST, HTTP_UNAUTHORIZED,          HTTP_FORBIDDEN,
+    HTTP_NOT_FOUND, HTTP_CONFLICT,    HTTP_INTERNAL_SERVER_ERROR, HTTP_NOT_IMPLEMENTED,
+};
+
+/* The agent is not read while one of its clients has as much to take as it may have. */
+static void hold_or_go_on(struct e2b_sandbox *s)
+{
+    bool full = false;
+
+    list_each(at, &s->calls)
+        full |= link_owner(at, struct call, link)->data.len >= UNREAD_MAX;
+    e2b_hold(s, full);
+}
+
 static void leave_sandbox(struct call *c)
 {
     struct e2b_sandbox *s = c->sandbox;
@@ -38,7 +59,7 @@ static void leave_sandbox(struct call *c)
         return;
     link_remove(&c->link);
     c->sandbox = NULL;
-    e2b_hold(s, false);
+    hold_or_go_on(s);
     if (c->ended)
         return;
     gone = text_format("{\"id\":%llu,\"gone\":true}\n", (unsigned long long)c->id);
@@ -69,6 +90,8 @@ static ssize_t read_data(void *context, char *to, size_t max)
     struct call *c = context;
     size_t n = c->data.len < max ? c->data.len : max;
 
+    if (n == 0 && c->broken)
+        return RESPONSE_BROKEN;
     if (n == 0 && c->ended)
         return RESPONSE_END;
     if (n == 0) {
@@ -77,8 +100,8 @@ static ssize_t read_data(void *context, char *to, size_t max)
     }
     memcpy(to, c->data.data, n);
     buf_drop(&c->data, n);
-    if (c->sandbox && c->data.len < UNREAD_MAX)
-        e2b_hold(c->sandbox, false);
+    if (c->sandbox)
+        hold_or_go_on(c->sandbox);
     return (ssize_t)n;
 }
 
@@ -96,6 +119,7 @@ static void begin_stream(struct call *c)
     struct exchange *x = c->x;
     struct response *response = response_of_stream(read_data, c, free_call);
 
+    c->streams = true;
     if (!response) {
         exchange_reply(x, HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
         free_call(c);
@@ -113,6 +137,15 @@ static void client_left(struct exchange *x)
     free_call(x->subject);
 }
 
+static void refuse(struct call *c, const char *why)
+{
+    struct exchange *x = c->x;
+
+    x->left = NULL;
+    free_call(c);
+    e2b_refuse(x, HTTP_BAD_GATEWAY, why);
+}
+
 static void reply_whole(struct call *c)
 {
     struct exchange *x = c->x;
@@ -121,13 +154,13 @@ static void reply_whole(struct call *c)
     unsigned int status = c->status;
     const char *type = c->type;
 
-    x->left = NULL;
-    free_call(c);
-    if (!status) { /* what is inside can write to the agent's channel */
+    if (!status) {
         free(data);
-        e2b_refuse(x, HTTP_BAD_GATEWAY, "the sandbox answered without a status");
+        refuse(c, NO_STATUS);
         return;
     }
+    x->left = NULL;
+    free_call(c);
     exchange_reply_bytes(x, status, type, data, len);
 }
 
@@ -146,14 +179,15 @@ static void take_head(struct call *c, const json_t *line)
 {
     json_int_t status = json_integer_value(json_object_get(line, "status"));
 
-    if (c->status || status < HTTP_OK || status > 599)
+    for (size_t i = 0; i < ARRAY_LEN(statuses) && !c->status; i++)
+        if (status == statuses[i])
+            c->status = statuses[i];
+    if (!c->status || c->streams)
         return;
-    c->status = (unsigned int)status;
-    c->streams = json_is_true(json_object_get(line, "stream"));
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         if (!strcmp(kinds[i].kind, translate_word(line, "kind")))
             c->type = kinds[i].type;
-    if (c->streams)
+    if (json_is_true(json_object_get(line, "stream")))
         begin_stream(c);
 }
 
@@ -164,9 +198,14 @@ static void take_data(struct call *c, const char *base64)
 
     if (encoding_from_base64(base64, &bytes, &len) < 0)
         return;
-    buf_add(&c->data, bytes, len);
-    if (c->streams && c->data.len >= UNREAD_MAX)
-        e2b_hold(c->sandbox, true);
+    c->broken |= buf_add(&c->data, bytes, len) < 0;
+    if (c->data.len < UNREAD_MAX)
+        return;
+    hold_or_go_on(c->sandbox);
+    if (!c->status)
+        refuse(c, NO_STATUS);
+    else if (!c->streams) /* one that is short is sent with its length */
+        begin_stream(c);
 }
 
 static void end_call(struct call *c)
@@ -193,6 +232,8 @@ void e2b_answer(struct e2b_sandbox *s, const json_t *line)
         return;
     if (json_is_string(data))
         take_data(c, json_string_value(data));
+    if (!find(s, (uint64_t)id))
+        return;
     if (json_is_true(json_object_get(line, "end")))
         end_call(c);
     else if (c->streams)
@@ -203,16 +244,13 @@ void e2b_end_calls(struct e2b_sandbox *s)
 {
     list_each(at, &s->calls) {
         struct call *c = link_owner(at, struct call, link);
-        struct exchange *x = c->x;
 
         c->ended = true;
         if (c->streams) {
             leave_sandbox(c);
             resume(c);
         } else {
-            x->left = NULL;
-            free_call(c);
-            e2b_refuse(x, HTTP_BAD_GATEWAY, "the sandbox is not running anymore");
+            refuse(c, "the sandbox is not running anymore");
         }
     }
 }
@@ -245,29 +283,37 @@ static json_t *headers_of(const struct exchange *x)
 static char *order_of(const struct exchange *x, uint64_t id, const char *method, const char *path)
 {
     json_t *query = json_object(), *order;
-    scoped_free char *text = NULL;
+    scoped_free char *text = NULL, *body = NULL;
 
     exchange_each_query(x, add_pair, query);
-    order = json_pack("{s:I, s:s, s:s, s:o, s:o, s:o}", "id", (json_int_t)id, "method", method,
-                      "path", path, "query", query, "headers", headers_of(x), "body",
-                      translate_base64(x->body.data, x->body.len));
+    order = json_pack("{s:I, s:s, s:s, s:o, s:o}", "id", (json_int_t)id, "method", method, "path",
+                      path, "query", query, "headers", headers_of(x));
     text = order ? json_dumps(order, JSON_COMPACT) : NULL;
     json_decref(order);
-    return text ? text_format("%s\n", text) : NULL;
+    body = encoding_to_base64(x->body.data ? x->body.data : "", x->body.len);
+    if (!text || !body)
+        return NULL;
+    text[strlen(text) - 1] = '\0'; /* the body goes into it without a look at each byte */
+    return text_format("%s,\"body\":\"%s\"}\n", text, body);
 }
 
 void e2b_call(struct exchange *x, struct e2b_sandbox *s)
 {
-    struct call *c = calloc(1, sizeof(*c));
     const char *path = !strncmp(x->path, "/e2b/", 5) ? x->path + 4 : x->path;
     scoped_free char *order = NULL;
+    struct call *c;
 
+    if (s->orders.len > ORDERS_MAX - 2 * x->body.len) {
+        e2b_refuse(x, HTTP_TOO_MANY_REQUESTS, "the sandbox has not taken the calls before this");
+        return;
+    }
+    c = calloc(1, sizeof(*c));
     if (!c) {
         exchange_reply(x, HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
         return;
     }
     *c = (struct call){ .id = ++s->next_call, .sandbox = s, .x = x, .type = JSON_TYPE };
-    buf_init(&c->data, ANSWER_MAX);
+    buf_init(&c->data, DATA_MAX);
     link_init(&c->link);
     list_append(&s->calls, &c->link);
     order = order_of(x, c->id, x->route->method, path);

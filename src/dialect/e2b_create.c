@@ -10,8 +10,8 @@
 #include "http/submission.h"
 #include "plan/language.h"
 
-#define LINE_BYTES ((size_t)1 << 20) /* the agent's lines are shorter than 100 KiB */
-#define ORDERS_BYTES ((size_t)128 << 20)
+#define LINE_BYTES ((size_t)1 << 20)     /* the agent's lines are shorter than 100 KiB */
+#define ORDERS_BYTES ((size_t)128 << 20) /* e2b_call.c takes no more of them before that */
 #define FOLDER ".e2b"
 
 extern const unsigned char e2b_agent_image_start[], e2b_agent_image_end[];
@@ -47,8 +47,7 @@ static void room_for_orders(struct execution *e, void *context)
 
 static void take_line(struct e2b_sandbox *s, const char *text, size_t len)
 {
-    json_t *line =
-        json_read(text, len, &json_read_document, JSON_REJECT_DUPLICATES, "the line", NULL);
+    json_t *line = json_read(text, len, &json_read_line, JSON_REJECT_DUPLICATES, "the line", NULL);
 
     if (json_is_true(json_object_get(line, "ready")) && !s->ready) {
         s->ready = true;
@@ -62,7 +61,8 @@ static void take_line(struct e2b_sandbox *s, const char *text, size_t len)
 static void agent_said(void *context, int stream, const char *data, size_t len)
 {
     struct e2b_sandbox *s = context;
-    char *newline;
+    const char *newline;
+    size_t at = 0;
 
     if (stream != SBR_STDOUT)
         return;
@@ -70,12 +70,14 @@ static void agent_said(void *context, int stream, const char *data, size_t len)
         e2b_kill(s);
         return;
     }
-    while (s->said.len && (newline = memchr(s->said.data, '\n', s->said.len))) {
-        size_t n = (size_t)(newline - s->said.data);
+    while (at < s->said.len && (newline = memchr(s->said.data + at, '\n', s->said.len - at))) {
+        size_t n = (size_t)(newline - s->said.data) - at;
 
-        take_line(s, s->said.data, n);
-        buf_drop(&s->said, n + 1);
+        if (n)
+            take_line(s, s->said.data + at, n);
+        at += n + 1;
     }
+    buf_drop(&s->said, at); /* once: a program may say nothing but newlines */
 }
 
 /* The kernels of our sessions go along. */

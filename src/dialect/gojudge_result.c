@@ -212,7 +212,7 @@ json_t *gojudge_result(struct gojudge_command *c, const struct execution *e)
 
     if (e->is_error)
         return gojudge_failure(e->err.message);
-    result = json_read_own(e->result, JSON_ALLOW_NUL);
+    result = execution_tree(e);
     answer = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "status", status_of(result), "exitStatus",
                        exit_status(result), "time",
                        (json_int_t)((translate_metric(result, "cpu_user_ms") +

@@ -199,7 +199,7 @@ static void put_streams(struct judge0_submission *s, const struct execution *e,
 void judge0_judge(struct judge0_submission *s, const struct execution *e)
 {
     enum judge0_status status = JUDGE0_INTERNAL;
-    json_t *result = json_read_own(e->result, JSON_ALLOW_NUL);
+    json_t *result = execution_tree(e);
     char time[RESULT_TIME_SIZE];
 
     if (e->is_error) {

@@ -32,7 +32,7 @@ static void reply_result(const struct execution *e, struct exchange *x)
                         json_pack("{s:s}", "message", e->err.message));
         return;
     }
-    result = json_read_own(e->result, JSON_ALLOW_NUL);
+    result = execution_tree(e);
     compile = piston_compile(result);
     run = translate_stage(result, "run") ? piston_stage(result, translate_both(e))
                                          : json_deep_copy(compile);

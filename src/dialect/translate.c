@@ -10,9 +10,11 @@
 #include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "http/offload.h"
 #include "model/limits.h"
 #include "model/result.h"
 
+#define LARGE_REPLY ((size_t)256 << 10)
 #define STREAM_MAX ((size_t)1 << 31)
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
@@ -103,12 +105,59 @@ double translate_metric(const json_t *result, const char *name)
     return json_number_value(json_object_get(json_object_get(result, "metrics"), name));
 }
 
+static char *dump(const json_t *document)
+{
+    return document ? json_dumps(document, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9))
+                    : NULL;
+}
+
+/* The texts in it have more bytes. */
+static bool is_larger(json_t *at, size_t *left)
+{
+    const char *key;
+    json_t *value;
+    size_t i;
+
+    if (json_is_string(at)) {
+        size_t len = json_string_length(at);
+
+        *left -= len < *left ? len : *left;
+    }
+    json_object_foreach(at, key, value)
+        if (is_larger(value, left))
+            return true;
+    json_array_foreach(at, i, value)
+        if (is_larger(value, left))
+            return true;
+    return *left == 0;
+}
+
+static int dump_apart(struct offload *o, sbr_error *err)
+{
+    (void)err;
+    o->body = dump(o->extra);
+    o->exact = true;
+    o->len = o->body ? strlen(o->body) : 0;
+    return o->body ? 0 : err_set_oom(err, "http");
+}
+
+static void dumped(struct offload *o, const sbr_error *err)
+{
+    (void)err;
+    json_decref(o->extra);
+}
+
+/* A large one is written by a thread, and is a copy, because others may change the document. */
 void translate_reply(struct exchange *x, unsigned int status, json_t *document)
 {
-    exchange_reply(x, status, JSON_TYPE,
-                   document ? json_dumps(document,
-                                         JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9))
-                            : NULL);
+    size_t left = LARGE_REPLY;
+    json_t *copy = document && is_larger(document, &left) ? json_deep_copy(document) : NULL;
+
+    if (copy)
+        offload_start(x, &(struct offload){
+                             .work = dump_apart, .done = dumped, .extra = copy, .status = status });
+    else
+        exchange_reply(x, status, JSON_TYPE, dump(document));
     json_decref(document);
 }
 

@@ -162,7 +162,7 @@ static bool has_ended(const struct front_client *c)
     char byte;
 
     return !c->plain && !c->paused && c->stage != STAGE_SOCKET &&
-           recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+           recvfrom(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT, NULL, NULL) == 0;
 }
 
 static bool may_be_overdue(const struct front_client *c)

@@ -19,14 +19,14 @@ bool front_early_applies(const struct front_client *c)
 /* Line, headers and body of the reply; false: the frame does not read well. */
 static bool format(const struct front_head *head, const char *data, size_t len, struct buf *to)
 {
+    size_t body_len = reply_head_has_body(head->status) ? len - head->fields_len : 0;
     const struct reply_head text = { .status = head->status,
                                      .fields = data,
                                      .fields_len = head->fields_len,
-                                     .length = len - head->fields_len,
+                                     .length = body_len,
                                      .closes = true };
 
-    return reply_head_add(&text, to) &&
-           buf_add(to, data + head->fields_len, len - head->fields_len) == 0;
+    return reply_head_add(&text, to) && buf_add(to, data + head->fields_len, body_len) == 0;
 }
 
 /* Nothing was sent on this connection since the last reply, so that the socket has room. */
@@ -35,10 +35,15 @@ static bool send_all(const struct front_client *c, const struct buf *text)
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
 
+    bool sent;
+
     if (info && info->tls_session)
-        return gnutls_record_send(info->tls_session, text->data, text->len) == (ssize_t)text->len;
-    return send(c->fd, text->data, text->len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)text->len &&
-           shutdown(c->fd, SHUT_WR) == 0;
+        sent = gnutls_record_send(info->tls_session, text->data, text->len) == (ssize_t)text->len &&
+               gnutls_bye(info->tls_session, GNUTLS_SHUT_WR) == 0;
+    else
+        sent =
+            send(c->fd, text->data, text->len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)text->len;
+    return sent && shutdown(c->fd, SHUT_WR) == 0;
 }
 
 bool front_early_send(struct front_client *c, const struct front_head *head, const char *data,

@@ -13,9 +13,11 @@
 #include "base/frames.h"
 #include "base/list.h"
 #include "base/loop.h"
+#include "front/front_check.h"
 #include "wire/front.h"
 
-#define FRONT_CONNECTION_MEMORY 12288 /* line and headers of a request must fit */
+/* Line and headers of a request fit, whatever they are: front_check.c bounds them. */
+#define FRONT_CONNECTION_MEMORY (2 * FRONT_CHECK_HEAD_MAX)
 
 struct front_client;
 struct front_socket;
@@ -54,12 +56,14 @@ struct front_client {
     struct loop_watch watch; /* of the channel */
     struct loop_watch gone;  /* of `fd`, for while libmicrohttpd does not look at it */
     enum front_stage stage;
-    bool plain;          /* libmicrohttpd does not have the connection; `gone` watches it */
-    bool forwarded;      /* plain: a request went to the gateway; its reply may not be out yet */
-    bool closes;         /* plain: after the reply that is on its way */
-    bool paused;         /* libmicrohttpd does not look at the connection */
-    bool gathers;        /* a small body goes into `request` */
-    bool unread;         /* nothing of a body that is dropped has come yet */
+    bool plain;     /* libmicrohttpd does not have the connection; `gone` watches it */
+    bool forwarded; /* plain: a request went to the gateway; its reply may not be out yet */
+    bool closes;    /* plain: after the reply that is on its way */
+    bool paused;    /* libmicrohttpd does not look at the connection */
+    bool gathers;   /* a small body goes into `request` */
+    bool unread;    /* nothing of a body that is dropped has come yet */
+    struct front_check check;
+    unsigned int heads;  /* of `check`, that were taken */
     struct buf request;  /* a frame in the making */
     uint32_t fields_len; /* of `request` */
     struct MHD_Response *response;
@@ -95,6 +99,13 @@ ssize_t front_client_receive(const struct front_client *c, char frame[FRONT_FRAM
 bool front_plain_open(struct front_client *c);
 /* Closes the connection; `c` is freed. */
 void front_plain_close(struct front_client *c);
+
+/* front_read.c: what libmicrohttpd reads from the client goes through `check`.  False: memory ran
+ * out. */
+bool front_read_watch(struct front_client *c);
+void front_read_forget(const struct front_client *c);
+/* Replies to what `check` has refused, behind all other replies. */
+void front_read_refuse(struct front_client *c);
 
 /* front_request.c: callbacks of libmicrohttpd. */
 enum MHD_Result front_request_handle(void *context, struct MHD_Connection *connection,

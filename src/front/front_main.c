@@ -29,6 +29,8 @@
 /* The gateway bounds connections; these were given up, and libmicrohttpd closes them in its next
  * turn. */
 #define NOT_YET_CLOSED 64
+/* What GnuTLS takes for good, without versions that RFC 8996 retired. */
+#define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
 struct front_config {
     uint32_t connections, uid;
@@ -88,6 +90,12 @@ static void ignore_message(void *context, const char *format, va_list arguments)
 /* The client of the connection that is being added. */
 static struct front_client *arriving;
 
+static void leave_library(struct front_client *c)
+{
+    front_read_forget(c);
+    front_client_free(c);
+}
+
 static void connection_event(void *context, struct MHD_Connection *connection,
                              void **socket_context, enum MHD_ConnectionNotificationCode code)
 {
@@ -96,7 +104,7 @@ static void connection_event(void *context, struct MHD_Connection *connection,
     (void)context;
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
         if (c)
-            front_client_free(c);
+            leave_library(c);
         return;
     }
     c = arriving;
@@ -114,9 +122,10 @@ static void library_take(struct front_client *c)
     c->plain = false;
     arriving = c;
     c->front->in_library++;
-    (void)MHD_add_connection(c->front->daemon, c->fd, &address, sizeof(address));
+    if (front_read_watch(c))
+        (void)MHD_add_connection(c->front->daemon, c->fd, &address, sizeof(address));
     if (arriving) /* it was not taken */
-        front_client_free(arriving);
+        leave_library(arriving);
     arriving = NULL;
 }
 
@@ -159,7 +168,9 @@ static void gateway_says(void *context, uint32_t events)
             end(front);
             return;
         }
-        if (n == 2)
+        if (n == 0) /* it asks whether this process goes on; an answer that is lost is late */
+            (void)send(FRONT_LINK, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+        else if (n == 2)
             take_connection(front, fds[0], fds[1]);
         else if (n == 1) /* no descriptor was left for the second: this connection is lost */
             close(fds[0]);
@@ -177,6 +188,7 @@ static int start_library(struct front *front, const struct front_config *config,
     const struct MHD_OptionItem tls[] = {
         { MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)config->certificate },
         { MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)config->key },
+        { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES },
         { MHD_OPTION_END, 0, NULL },
     };
     const struct MHD_OptionItem plain[] = { { MHD_OPTION_END, 0, NULL } };

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/fields.h"
+#include "front/front_check.h"
 #include "wire/front.h"
 
 #define END_OF_HEAD "\r\n\r\n"
@@ -21,23 +22,6 @@ struct text {
 static bool equals(struct text text, const char *word)
 {
     return text.len == strlen(word) && !strncasecmp(text.at, word, text.len);
-}
-
-/* Lines end in CR LF, and no other control character but a tab is there. */
-static enum front_parsed look_at_bytes(const char *data, size_t len)
-{
-    for (size_t i = 0; i < len; i++) {
-        unsigned char c = (unsigned char)data[i];
-
-        if (c == '\0')
-            return FRONT_PARSED_BAD;
-        if (c == '\n' ? i == 0 || data[i - 1] != '\r'
-                      : c == '\r' && i + 1 < len && data[i + 1] != '\n')
-            return FRONT_PARSED_ODD;
-        if (iscntrl(c) && !strchr("\r\n\t", c))
-            return FRONT_PARSED_ODD;
-    }
-    return FRONT_PARSED_WHOLE;
 }
 
 /* The text up to `stop`, which is left out; false: there is no such character. */
@@ -128,14 +112,6 @@ static bool add_line(struct text line, struct buf *fields, struct text *ret_quer
     return true;
 }
 
-static bool is_token(struct text name)
-{
-    for (size_t i = 0; i < name.len; i++)
-        if (!isalnum((unsigned char)name.at[i]) && !strchr("!#$%&'*+-.^_`|~", name.at[i]))
-            return false;
-    return name.len > 0;
-}
-
 static struct text trim(struct text text)
 {
     while (text.len && strchr(" \t", text.at[0])) {
@@ -186,7 +162,7 @@ static bool add_header(struct text line, struct buf *fields, struct head *head)
 {
     struct text name;
 
-    if (!cut(&line, ':', &name) || !is_token(name))
+    if (!cut(&line, ':', &name))
         return false;
     line = trim(line);
     if (is_left_to_library(name, line))
@@ -223,11 +199,12 @@ enum front_parsed front_parse(const char *data, size_t len, struct buf *fields, 
 {
     const char *end = memmem(data, len, END_OF_HEAD, strlen(END_OF_HEAD));
     size_t n = end ? (size_t)(end - data) + strlen(END_OF_HEAD) : len;
-    enum front_parsed looks = look_at_bytes(data, n);
+    struct front_check check = { 0 };
     struct head head = { 0 };
 
-    if (looks != FRONT_PARSED_WHOLE)
-        return looks;
+    (void)front_check_feed(&check, data, n);
+    if (check.status)
+        return FRONT_PARSED_BAD;
     if (!end)
         return FRONT_PARSED_MORE;
     if (!add_all((struct text){ data, n }, fields, &head))

@@ -11,10 +11,10 @@
 #include "base/buf.h"
 
 enum front_parsed {
-    FRONT_PARSED_WHOLE, /* head and body are there                        */
-    FRONT_PARSED_MORE,  /* what is there reads well so far                */
-    FRONT_PARSED_ODD,   /* not for this reader                            */
-    FRONT_PARSED_BAD,   /* a NUL: libmicrohttpd would end the value there */
+    FRONT_PARSED_WHOLE, /* head and body are there                                     */
+    FRONT_PARSED_MORE,  /* what is there reads well so far                             */
+    FRONT_PARSED_ODD,   /* not for this reader                                         */
+    FRONT_PARSED_BAD,   /* for none: front_check.c knows a second way to read the head */
 };
 
 /* Fields as wire/front.h has them are added to `fields` when the request is whole: its head has

@@ -65,8 +65,8 @@ static void begin_frame(struct buf *frame)
     buf_add(frame, &none, sizeof(none));
 }
 
-/* The gateway refuses a header with a control character: this one stands for the NUL, which no
- * field can have.  Nothing else is read. */
+/* The gateway refuses a header with a control character: this one stands for whatever can be read
+ * in more than one way.  Nothing else is read. */
 static enum step forward_bad(struct front_client *c)
 {
     struct buf frame;
@@ -231,7 +231,10 @@ static bool begin_reply(struct front_client *c, const struct front_head *head, c
 
     if (c->to_come || c->closes || head->fields_len > len || head->flags & FRONT_UPGRADE)
         return false;
-    text.length = head->flags & FRONT_WHOLE ? len - head->fields_len : head->length;
+    if (!reply_head_has_body(head->status))
+        len = head->fields_len;
+    else
+        text.length = head->flags & FRONT_WHOLE ? len - head->fields_len : head->length;
     c->closes = reply_head_closes(data, head->fields_len);
     c->to_come = text.length;
     return reply_head_add(&text, &c->rest) &&

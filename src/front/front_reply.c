@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "base/fields.h"
+#include "base/reply_head.h"
 #include "front/front_internal.h"
 
 #define STREAM_BLOCK 1024 /* that the library holds for each reply that grows, maybe for hours */
@@ -61,6 +62,8 @@ static struct MHD_Response *make(struct front_client *c, const struct front_head
     c->to_come = 0;
     if (head->flags & FRONT_UPGRADE)
         return front_socket_response(c);
+    if (!reply_head_has_body(head->status))
+        return MHD_create_response_from_buffer(0, (void *)body, MHD_RESPMEM_MUST_COPY);
     if (head->flags & FRONT_WHOLE)
         return MHD_create_response_from_buffer(len, (void *)body, MHD_RESPMEM_MUST_COPY);
     c->to_come = head->length;
@@ -80,6 +83,12 @@ static bool take_reply(struct front_client *c, const struct front_head *head, co
     c->response = make(c, head, data + head->fields_len, len - head->fields_len);
     if (!c->response || !add_headers(c->response, data, head->fields_len))
         return false;
+    c->closes = reply_head_closes(data, head->fields_len);
+    if (c->check.state == CHECK_PASS && !(head->flags & FRONT_UPGRADE) && !c->closes) {
+        /* what came behind the request was not looked at */
+        (void)MHD_add_response_header(c->response, MHD_HTTP_HEADER_CONNECTION, "close");
+        c->closes = true;
+    }
     c->status = head->status;
     c->stage = STAGE_REPLY;
     return true;

@@ -85,6 +85,8 @@ static void await_reply(struct front_client *c)
 /* The headers are there. */
 static enum MHD_Result begin(struct front_client *c, const char *path, const char *method)
 {
+    if (c->heads++ == c->check.heads) /* libmicrohttpd has read it past front_read.c */
+        return MHD_NO;
     c->overdue_us = clock_now_us() + BODY_US;
     add_field(c, FRONT_FIELD_METHOD, "", method);
     add_field(c, FRONT_FIELD_PATH, "", path);
@@ -206,4 +208,6 @@ void front_request_completed(void *context, struct MHD_Connection *connection, v
     buf_init(&c->rest, FRONT_FRAME_MAX);
     c->stage = STAGE_IDLE;
     c->overdue_us = clock_now_us() + IDLE_US;
+    if (c->check.status && !c->closes)
+        front_read_refuse(c);
 }

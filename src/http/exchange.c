@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fields.h"
+#include "base/reply_head.h"
 #include "base/scope.h"
 #include "http/server.h"
 #include "wire/front.h"
@@ -63,6 +64,8 @@ void exchange_free(struct exchange *x)
     response_free(take_ptr(x->response));
     for (size_t i = 0; i < EXCHANGE_MAX_WORDS; i++)
         free(x->words[i]);
+    if (x->read)
+        x->free_read(x->read);
     buf_done(&x->body);
     free(x->fields);
     free(x);
@@ -167,6 +170,10 @@ void exchange_reply_with(struct exchange *x, unsigned int status, struct respons
         response_free(response);
         return;
     }
+    if (!response->upgrade && !reply_head_knows(status))
+        status = HTTP_BAD_GATEWAY; /* nothing of ours has another status */
+    if (!response->upgrade && !reply_head_has_body(status))
+        response_drop_body(response);
     add_common_headers(response);
     x->status = status;
     x->response = response;
@@ -210,6 +217,13 @@ void exchange_watch(struct exchange *x, void (*left)(struct exchange *x), void *
 {
     x->left = left;
     x->subject = subject;
+}
+
+void exchange_go_on(struct exchange *x)
+{
+    x->left = NULL;
+    x->waits = false;
+    link_remove(&x->link);
 }
 
 void exchange_wait(struct exchange *x, void (*left)(struct exchange *x), void *subject)

@@ -35,10 +35,12 @@ struct exchange {
     const char *method, *path;       /* as they were sent; in `fields` */
     char *words[EXCHANGE_MAX_WORDS]; /* of the path, decoded; what {braces} of the route match */
     struct buf body;
+    void *read; /* a struct body_read, of a body that is large; NULL: none */
+    void (*free_read)(void *read);
     struct tenant tenant;
     uint64_t began_us;
     unsigned int status;
-    const char *reason; /* the short word of a problem; NULL: the reply is none */
+    const char *reason;               /* the short word of a problem; NULL: the reply is none */
     struct response *response;        /* NULL: not yet */
     bool received;                    /* nothing more of the request comes */
     bool begun, whole;                /* how much of the reply was sent */
@@ -74,6 +76,8 @@ void exchange_add_header(struct exchange *x, const char *name, const char *value
 /* The handler replies later.  `left` is called when the client leaves before.  For an exchange that
  * waits already, only these two change. */
 void exchange_wait(struct exchange *x, void (*left)(struct exchange *x), void *subject);
+/* It does not wait any more: its handler is called next. */
+void exchange_go_on(struct exchange *x);
 /* Only watches: `left` is called when the client leaves before the reply is sent whole. */
 void exchange_watch(struct exchange *x, void (*left)(struct exchange *x), void *subject);
 /* The reply has more to send, after this turn of the loop. */

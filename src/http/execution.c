@@ -6,8 +6,10 @@
 #include <sys/eventfd.h>
 
 #include "base/clock.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "http/agents.h"
+#include "http/execution_result.h"
 #include "http/offload.h"
 #include "http/ownership.h"
 #include "http/reader.h"
@@ -98,7 +100,8 @@ static void add_end(struct execution *e)
     note(e, &lines);
 }
 
-static void finish(struct execution *e, sbr_result *result, const sbr_error *err)
+/* `text` is the result, if it was written already. */
+static void finish_with(struct execution *e, sbr_result *result, char *text, const sbr_error *err)
 {
     struct exchange *waiter = e->waiter;
 
@@ -108,8 +111,9 @@ static void finish(struct execution *e, sbr_result *result, const sbr_error *err
         e->err = *err;
         roots_hide_in(&e->server->roots, e->tenant, e->err.message, sizeof(e->err.message));
     }
-    e->result = roots_hide(&e->server->roots, e->tenant,
-                           result ? result_to_json(result) : result_error_to_json(&e->err));
+    if (!text)
+        text = execution_result_text(e, result);
+    e->result = text;
     if (result && result->changes_id[0])
         ownership_note_changes(e->tenant, result->changes_id);
     snprintf(e->outcome, sizeof(e->outcome), "%s",
@@ -134,50 +138,14 @@ static void finish(struct execution *e, sbr_result *result, const sbr_error *err
         e->ended(e, e->ended_context);
 }
 
-/* A result that lacks the version of its language's tool. */
-struct nameless {
-    struct execution *e;
-    sbr_result *result;
-};
-
-static int name_version(struct offload *o, sbr_error *err)
+json_t *execution_tree(const struct execution *e)
 {
-    const struct nameless *nameless = o->extra;
-
-    (void)err;
-    (void)runner_find_version(nameless->e->job, nameless->result, true);
-    return 0;
+    return e->tree ? json_incref(e->tree) : json_read_own(e->result, JSON_ALLOW_NUL);
 }
 
-static void version_named(struct offload *o, const sbr_error *err)
+static void finish(struct execution *e, sbr_result *result, const sbr_error *err)
 {
-    struct nameless *nameless = o->extra;
-
-    (void)err;
-    finish(nameless->e, nameless->result, NULL);
-    free(nameless);
-}
-
-/* Once per tool: the tool is asked in a sandbox, which must not hold up the loop. */
-static bool finishes_later(struct execution *e, sbr_result *result)
-{
-    struct nameless *nameless;
-
-    if (runner_find_version(e->job, result, false))
-        return false;
-    nameless = malloc(sizeof(*nameless));
-    if (!nameless)
-        return false;
-    *nameless = (struct nameless){ e, result };
-    if (offload_start_own(e->server, &(struct offload){ .work = name_version,
-                                                        .done = version_named,
-                                                        .extra = nameless }) < 0) {
-        free(nameless);
-        return false;
-    }
-    loop_remove(&e->server->loop, &e->watch);
-    /* cppcheck-suppress memleak ; `version_named` frees it */
-    return true;
+    finish_with(e, result, NULL, err);
 }
 
 static void job_event(void *context, uint32_t events)
@@ -188,7 +156,7 @@ static void job_event(void *context, uint32_t events)
     int r = sbr_job_dispatch(e->job, &result, &err);
 
     (void)events;
-    if (r == 1 && finishes_later(e, result))
+    if (r == 1 && execution_result_is_later(e, result, finish_with))
         return;
     if (r != 0)
         finish(e, r == 1 ? result : NULL, &err);

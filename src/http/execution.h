@@ -4,6 +4,8 @@
 #ifndef HTTP_EXECUTION_H
 #define HTTP_EXECUTION_H
 
+#include <jansson.h>
+
 #include "base/encoding.h"
 #include "http/admission.h"
 #include "http/event_log.h"
@@ -53,6 +55,7 @@ struct execution {
     bool is_error;       /* `result` is the error why nothing ran */
     sbr_error err;
     char *result; /* JSON; NULL: not yet */
+    json_t *tree; /* of a large result, while `ended` is called; NULL: none */
     char language[32];
     char outcome[24];
     char output_id[ENCODING_ID_SIZE];
@@ -75,6 +78,8 @@ int execution_start(struct server *server, const struct tenant *tenant, sbr_requ
 struct execution *execution_open(struct server *server, const struct tenant *tenant);
 /* One line of JSON, without its newline. */
 void execution_note(struct execution *e, const char *line, size_t len);
+/* The result as a tree, which the caller gives back. */
+json_t *execution_tree(const struct execution *e);
 /* `result` is JSON, which is copied; NULL: *err says why there is none. */
 void execution_end(struct execution *e, const char *result, const sbr_error *err);
 static inline bool execution_is_over(const struct execution *e)

@@ -10,6 +10,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "changes/kept_output.h"
+#include "http/body.h"
 #include "http/execution.h"
 #include "http/handlers.h"
 #include "http/problem.h"
@@ -117,7 +118,9 @@ void executions_create(struct exchange *x)
                                             .detail = "an Idempotency-Key has 1 to 63 bytes" });
         return;
     }
-    if (key)
+    if (key && x->read)
+        memcpy(fingerprint, ((const struct body_read *)x->read)->fingerprint, sizeof(fingerprint));
+    else if (key)
         sha256_hex(x->body.data ? x->body.data : "", x->body.len, fingerprint);
     e = key ? find_key(x, key) : NULL;
     if (e)

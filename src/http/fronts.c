@@ -20,6 +20,8 @@
 
 #define CONFIG_MAX (1 << 20)
 #define START_MS 10000
+#define ANSWER_TICKS                                                                               \
+    10 /* a front that says nothing for so long hangs; none pass while all stand still */
 #define END_MS 2000        /* a front gives itself less */
 #define ACCEPTS_AT_ONCE 64 /* of one listener, before others have their turn */
 #define FIRST_SPARE_FD 10  /* above those that a front finds open */
@@ -139,22 +141,39 @@ static void reap(struct server_socket *s)
     s->link.fd = -1;
 }
 
-/* Besides room, only its end is of interest: a front says nothing after its first message.  Its
- * channels end with it, so that its clients and their runs do. */
+/* Its channels end with it, so that its clients and their runs do. */
+static void end_front(struct server_socket *s, const char *why)
+{
+    loop_remove(&s->server->loop, &s->link);
+    loop_remove(&s->server->loop, &s->listener);
+    reap(s);
+    dprintf(STDERR_FILENO, "sandbox-run-http: the front at %s %s; another one is started\n",
+            s->which == SERVER_AT_TCP ? "TCP" : "the unix socket", why);
+}
+
+/* Behind its first message a front says one byte each time when it was asked whether it lives. */
+static bool has_answered(struct server_socket *s)
+{
+    char text[64];
+    ssize_t n;
+
+    while ((n = recv(s->link.fd, text, sizeof(text), MSG_DONTWAIT)) == 1 && !text[0])
+        s->unanswered = 0;
+    return n < 0 && errno == EAGAIN;
+}
+
 static void link_event(void *context, uint32_t events)
 {
     struct server_socket *s = context;
 
-    if (events == EPOLLOUT) { /* it takes connections again: fronts_run lets them come */
+    if (events & EPOLLOUT) { /* it takes connections again: fronts_run lets them come */
         s->full = false;
         (void)loop_change(&s->server->loop, &s->link, EPOLLIN);
-        return;
     }
-    loop_remove(&s->server->loop, &s->link);
-    loop_remove(&s->server->loop, &s->listener);
-    reap(s);
-    dprintf(STDERR_FILENO, "sandbox-run-http: the front at %s ended; another one is started\n",
-            s->which == SERVER_AT_TCP ? "TCP" : "the unix socket");
+    if (events & EPOLLIN && !(events & (EPOLLHUP | EPOLLERR)) && has_answered(s))
+        return;
+    if (events != EPOLLOUT)
+        end_front(s, "ended");
 }
 
 static bool is_plain(const struct server_socket *s)
@@ -225,6 +244,7 @@ static int serve(struct server_socket *s, sbr_error *err)
 
     s->link = loop_watch_of(s->link.fd, link_event, s);
     s->full = false;
+    s->unanswered = 0;
     s->listener = loop_watch_of(s->listener.fd, client_came, s);
     if (loop_add(loop, &s->link, EPOLLIN) < 0 || loop_add(loop, &s->listener, EPOLLIN) < 0)
         return err_set_errno(err, "http", "cannot watch the socket");
@@ -271,20 +291,82 @@ void fronts_run(struct server *server)
     }
 }
 
-void fronts_tick(struct server *server)
+static unsigned int answer_ticks(void)
+{
+#ifdef SBR_TEST_HOOKS
+    const char *ticks = getenv("SANDBOX_RUN_TEST_ANSWER");
+
+    if (ticks)
+        return (unsigned int)strtoul(ticks, NULL, 10);
+#endif
+    return ANSWER_TICKS;
+}
+
+static void give_up(struct server_socket *s, const sbr_error *err)
+{
+    dprintf(STDERR_FILENO, "sandbox-run-http: %s\n", err->message);
+    loop_remove(&s->server->loop, &s->link);
+    reap(s);
+}
+
+/* The first message of a front that was started again. */
+static void first_word(void *context, uint32_t events)
+{
+    struct server_socket *s = context;
+    sbr_error err;
+
+    (void)events;
+    loop_remove(&s->server->loop, &s->link);
+    if (wait_until_ready(s, &err) < 0 || serve(s, &err) < 0)
+        give_up(s, &err);
+}
+
+/* The loop goes on while it starts. */
+static void start_again(struct server_socket *s)
 {
     sbr_error err;
 
+    if (start(s, &err) < 0) {
+        give_up(s, &err);
+        return;
+    }
+    s->link = loop_watch_of(s->link.fd, first_word, s);
+    s->unanswered = 0;
+    if (loop_add(&s->server->loop, &s->link, EPOLLIN) == 0)
+        return;
+    err_set_errno(&err, "http", "cannot watch a front");
+    give_up(s, &err);
+}
+
+/* One that does not answer is ended: its clients would wait for ever. */
+static void ask(struct server_socket *s)
+{
+    sbr_error err;
+
+    if (s->unanswered++ == 0 && s->listener.on)
+        (void)send(s->link.fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL); /* a full link is not read */
+    if (s->unanswered <= answer_ticks())
+        return;
+    if (s->listener.on) {
+        end_front(s, "did not answer");
+        return;
+    }
+    err_set(&err, SBR_E_SYSTEM, "http", "the front, which reads what clients send, does not start");
+    give_up(s, &err);
+}
+
+void fronts_tick(struct server *server)
+{
     for (unsigned int i = 0; i < SERVER_SOCKETS; i++) {
         struct server_socket *s = &server->sockets[i];
 
         s->starved = false;
-        if (s->listener.fd < 0 || s->pid > 0 || server->ending)
+        if (s->listener.fd < 0 || server->ending)
             continue;
-        if (start(s, &err) == 0 && wait_until_ready(s, &err) == 0 && serve(s, &err) == 0)
-            continue;
-        dprintf(STDERR_FILENO, "sandbox-run-http: %s\n", err.message);
-        reap(s);
+        if (s->pid > 0)
+            ask(s);
+        else
+            start_again(s);
     }
 }
 

@@ -9,6 +9,7 @@
 #include "base/encoding.h"
 #include "base/scope.h"
 #include "http/agents.h"
+#include "http/body.h"
 #include "http/execution.h"
 #include "http/handlers.h"
 #include "http/offload.h"
@@ -389,6 +390,7 @@ static void dispatch(struct exchange *x, struct mcp_message *message)
 
 void mcp_post(struct exchange *x)
 {
+    struct body_read *read = x->read;
     struct mcp_message message;
 
     if (!accepts(x, JSON_TYPE) || !accepts(x, SSE_TYPE)) {
@@ -398,7 +400,12 @@ void mcp_post(struct exchange *x)
                                                       "text/event-stream`" });
         return;
     }
-    mcp_message_read(x->body.data ? x->body.data : "", x->body.len, &message);
+    if (read) {
+        message = read->message;
+        read->message = (struct mcp_message){ .json = NULL };
+    } else {
+        mcp_message_read(x->body.data ? x->body.data : "", x->body.len, &message);
+    }
     message.stateless = message.kind != MCP_BAD && is_stateless(x, &message);
     if (message.stateless && message.kind == MCP_REQUEST && !check_headers(x, &message))
         mcp_message_done(&message);

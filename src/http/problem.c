@@ -7,6 +7,7 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "http/dialect.h"
+#include "http/server.h"
 
 #define RETRY_S 1
 
@@ -103,10 +104,17 @@ static char *to_json(const struct exchange *x, const struct problem *problem)
     return jsonw_take(&j);
 }
 
-void problem_reply(struct exchange *x, const struct problem *problem)
+/* What goes wrong is told here, and paths of the host stay here. */
+void problem_reply(struct exchange *x, const struct problem *given)
 {
-    char seconds[16];
+    char seconds[16], detail[sizeof(((sbr_error *)0)->message)] = "";
+    struct problem hidden = *given, *problem = &hidden;
 
+    if (given->detail) {
+        snprintf(detail, sizeof(detail), "%s", given->detail);
+        roots_hide_in(&x->server->roots, x->tenant.name, detail, sizeof(detail));
+        hidden.detail = detail;
+    }
     x->reason = problem->code ? problem->code : statuses[row_of(problem->status)].code;
     if (x->dialect)
         x->dialect->refuse(x, problem);

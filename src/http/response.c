@@ -87,7 +87,7 @@ void response_free(struct response *r)
 
 void response_add_header(struct response *r, const char *name, const char *value)
 {
-    if (!strpbrk(value, "\r\n")) /* it would become two */
+    if (reply_head_is_value(value))
         (void)fields_add(&r->fields, FRONT_FIELD_HEADER, name, value);
 }
 
@@ -140,6 +140,16 @@ bool response_send(const struct response *r, unsigned int status, int fd, struct
     }
     buf_done(&text);
     return n >= 0;
+}
+
+void response_drop_body(struct response *r)
+{
+    scope_close_fd(&r->fd);
+    r->fd = -1;
+    free(r->bytes);
+    r->bytes = NULL;
+    r->read = NULL;
+    r->len = 0;
 }
 
 ssize_t response_take(struct response *r, char *to, size_t max)

@@ -38,6 +38,8 @@ struct response *response_of_stream(response_read *read, void *context,
 struct response *response_of_upgrade(const struct visitor_user *user, void *context);
 void response_free(struct response *r);
 
+/* Only the headers are sent. */
+void response_drop_body(struct response *r);
 void response_add_header(struct response *r, const char *name, const char *value);
 bool response_has_header(const struct response *r, const char *name);
 /* Writes the whole reply to the client's connection at once; false: nothing was written, because it

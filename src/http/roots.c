@@ -1,6 +1,7 @@
 #include "http/roots.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "changes/state_dir.h"
 
 #define PATH_MAX_SHOWN 4096
 
@@ -80,11 +82,51 @@ static int take_root(const struct config *config, const struct config_root *from
     return 0;
 }
 
+static void hide_place(struct roots *roots, const char *path, const char *name)
+{
+    scoped_free char *real = path && path[0] == '/' && path[1] ? realpath(path, NULL) : NULL;
+
+    for (int i = 0; i < 2; i++) {
+        const char *text = i ? real : path;
+
+        if (text && text[0] == '/' && text[1] && (!i || strcmp(real, path) != 0) &&
+            roots->n_hidden < ROOTS_HIDDEN_MAX)
+            roots->hidden[roots->n_hidden++] = (struct hidden_place){ strdup(text), name };
+    }
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct hidden_place *p = a, *q = b;
+    size_t m = p->path ? strlen(p->path) : 0, n = q->path ? strlen(q->path) : 0;
+
+    return m < n ? 1 : m > n ? -1 : 0;
+}
+
+/* One that lies in another comes before it. */
+static void hide_places(struct roots *roots)
+{
+    char path[PATH_MAX] = "", *slash;
+    sbr_error ignored;
+
+    if (state_path(path, sizeof(path), &ignored) == 0)
+        hide_place(roots, path, "(state)");
+    hide_place(roots, getenv("SANDBOX_RUN_CACHE"), "(cache)");
+    hide_place(roots, getenv("HOME"), "(home)");
+    if (readlink("/proc/self/exe", path, sizeof(path) - 1) > 0 && (slash = strrchr(path, '/'))) {
+        *slash = '\0';
+        if (strcmp(path, "/usr/bin") != 0) /* names are the same inside */
+            hide_place(roots, path, "(programs)");
+    }
+    qsort(roots->hidden, roots->n_hidden, sizeof(roots->hidden[0]), compare_places);
+}
+
 int roots_open(const struct config *config, struct roots *ret, sbr_error *err)
 {
     const struct config_http *http = config->user ? &config->user->http : NULL;
 
     ret->n = 0;
+    hide_places(ret);
     for (unsigned int i = 0; http && i < http->n_roots; i++)
         if (take_root(config, &http->roots[i], ret, err) < 0)
             return err->code;
@@ -95,7 +137,9 @@ void roots_done(struct roots *roots)
 {
     for (size_t i = 0; i < roots->n; i++)
         free(roots->at[i].path);
-    roots->n = 0;
+    for (size_t i = 0; i < roots->n_hidden; i++)
+        free(roots->hidden[i].path);
+    roots->n = roots->n_hidden = 0;
 }
 
 /* What one field is resolved with. */
@@ -272,21 +316,33 @@ json_t *roots_resolve(const struct roots *roots, const struct tenant *tenant, co
     return copy ? copy : json_incref((json_t *)body);
 }
 
-/* The text with the first path of a root in it replaced; NULL: there is none.  Freed by the
- * caller. */
+/* Where the path stands as a whole; NULL: nowhere. */
+static const char *find_path(const char *text, const char *path)
+{
+    size_t len = path ? strlen(path) : 0;
+
+    for (const char *at = len ? strstr(text, path) : NULL; at; at = strstr(at + 1, path))
+        if (!at[len] || strchr("/'\"`:, ;)", at[len]))
+            return at;
+    return NULL;
+}
+
+/* The text with the first path in it replaced; NULL: there is none.  Freed by the caller. */
 static char *replace_one(const struct roots *roots, const char *tenant, const char *text)
 {
-    for (size_t i = 0; i < roots->n; i++) {
-        const struct root *root = &roots->at[i];
-        size_t len = strlen(root->path);
+    const char *at = NULL, *path = NULL, *name = NULL;
 
-        if (strcmp(root->tenant, tenant) != 0)
-            continue;
-        for (const char *at = strstr(text, root->path); at; at = strstr(at + 1, root->path))
-            if (!at[len] || strchr("/'\"`:, ;)", at[len]))
-                return text_format("%.*s%s%s", (int)(at - text), text, root->name, at + len);
+    for (size_t i = 0; i < roots->n && !at; i++) {
+        path = roots->at[i].path;
+        name = roots->at[i].name;
+        at = strcmp(roots->at[i].tenant, tenant) == 0 ? find_path(text, path) : NULL;
     }
-    return NULL;
+    for (size_t i = 0; i < roots->n_hidden && !at; i++) {
+        path = roots->hidden[i].path;
+        name = roots->hidden[i].name;
+        at = find_path(text, path);
+    }
+    return at ? text_format("%.*s%s%s", (int)(at - text), text, name, at + strlen(path)) : NULL;
 }
 
 /* What a program wrote stays as it is. */
@@ -326,10 +382,14 @@ static void hide_in_tree(const struct roots *roots, const char *tenant, json_t *
                              ? hide_text(roots, tenant, json_string_value(value))
                              : NULL;
 
-        if (hidden)
+        if (hidden && !strcmp(key, "saved") && json_string_value(hidden)[0] == '(') {
+            json_decref(hidden);
+            json_object_set_new(at, key, json_null()); /* it can be asked for by its id */
+        } else if (hidden) {
             json_object_set_new(at, key, hidden);
-        else if (!is_output(key))
+        } else if (!is_output(key)) {
             hide_in_tree(roots, tenant, value);
+        }
     }
     json_array_foreach(at, i, value) {
         json_t *hidden =
@@ -346,6 +406,9 @@ static bool has_path(const struct roots *roots, const char *tenant, const char *
 {
     for (size_t i = 0; i < roots->n; i++)
         if (!strcmp(roots->at[i].tenant, tenant) && strstr(text, roots->at[i].path))
+            return true;
+    for (size_t i = 0; i < roots->n_hidden; i++)
+        if (find_path(text, roots->hidden[i].path))
             return true;
     return false;
 }

@@ -15,6 +15,7 @@
 #include "http/tenant.h"
 
 #define ROOTS_MAX 64
+#define ROOTS_HIDDEN_MAX 8
 
 struct root {
     char tenant[TENANT_NAME_SIZE];
@@ -23,9 +24,17 @@ struct root {
     bool writable;
 };
 
+/* A place of the host that no reply names. */
+struct hidden_place {
+    char *path;
+    const char *name; /* that stands for it */
+};
+
 struct roots {
     struct root at[ROOTS_MAX];
     size_t n;
+    struct hidden_place hidden[ROOTS_HIDDEN_MAX]; /* the longest first */
+    size_t n_hidden;
 };
 
 int roots_open(const struct config *config, struct roots *ret, sbr_error *err) must_check;
@@ -33,8 +42,8 @@ void roots_done(struct roots *roots);
 /* A copy of the body in which names of roots are paths; NULL: a field names something else. */
 json_t *roots_resolve(const struct roots *roots, const struct tenant *tenant, const json_t *body,
                       struct submission_fault *fault);
-/* Replaces paths of the tenant's roots in JSON by their names, but not in output of programs.
- * Takes the text over. */
+/* Replaces paths of the tenant's roots, and of the gateway's own directories, in JSON by their
+ * names, but not in output of programs.  Takes the text over. */
 char *roots_hide(const struct roots *roots, const char *tenant, char *text);
 /* The same in a sentence. */
 void roots_hide_in(const struct roots *roots, const char *tenant, char *text, size_t size);

@@ -20,6 +20,7 @@
 #include "config/audit.h"
 #include "http/admission.h"
 #include "http/agents.h"
+#include "http/body.h"
 #include "http/dialect.h"
 #include "http/execution.h"
 #include "http/fronts.h"
@@ -147,6 +148,7 @@ static void init(struct server *server)
         s->listener.fd = s->link.fd = s->config = -1;
     }
     server->started_us = clock_now_us();
+    server->take_request = body_take;
 }
 
 /* An operator who wants a container around every run does not get less without a word. */

@@ -18,6 +18,7 @@ enum { SERVER_AT_UNIX, SERVER_AT_TCP, SERVER_SOCKETS };
 #define SERVER_MAX_DIALECTS 8
 
 struct dialect;
+struct exchange;
 
 struct server_options {
     const char *socket;                          /* path of the unix socket; NULL: none */
@@ -42,8 +43,9 @@ struct server_socket {
     int config;                 /* what the front starts with */
     pid_t pid;                  /* 0: it does not run */
     unsigned int visitors;
-    bool starved; /* no descriptor is left: nothing is accepted until the next tick */
-    bool full;    /* the link takes nothing now: nothing is accepted until it does  */
+    unsigned int unanswered; /* ticks since it was asked whether it lives; 0: it has answered */
+    bool starved;            /* no descriptor is left: nothing is accepted until the next tick */
+    bool full;               /* the link takes nothing now: nothing is accepted until it does  */
 };
 
 struct server {
@@ -57,7 +59,8 @@ struct server {
     uint64_t memory; /* that runs and sessions may use together where no engine has a say */
     struct admission_sessions sessions;
     sbr_runtime *rt;
-    struct link visitors, closed; /* connections; those that are freed after the turn */
+    void (*take_request)(struct exchange *x); /* it is whole, and nobody has replied */
+    struct link visitors, closed;             /* connections; those that are freed after the turn */
     struct link waiting, ready;   /* exchanges whose reply comes later; that have some to send */
     struct link executions, live; /* newest last; those of them that are not over */
     struct link spent;            /* executions whose jobs are to be freed */

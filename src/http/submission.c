@@ -6,6 +6,7 @@
 #include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "http/body.h"
 #include "http/server.h"
 #include "lib/runner.h"
 #include "model/request.h"
@@ -393,10 +394,12 @@ void submission_refuse(struct exchange *x, const struct submission_fault *fault)
 json_t *submission_body(struct exchange *x)
 {
     struct submission_fault fault = { .status = 0 };
-    json_t *body = submission_parse(x->body.data ? x->body.data : "", x->body.len, &fault);
+    struct body_read *read = x->read;
+    json_t *body = read ? take_ptr(read->tree)
+                        : submission_parse(x->body.data ? x->body.data : "", x->body.len, &fault);
 
     if (!body)
-        submission_refuse(x, &fault);
+        submission_refuse(x, read ? &read->fault : &fault);
     return body;
 }
 

@@ -199,7 +199,7 @@ static void handle(struct exchange *x)
     if (x->response)
         exchange_resume(x);
     else
-        x->route->handle(x);
+        x->server->take_request(x);
 }
 
 static void take_body(struct exchange *x, const char *data, size_t len)

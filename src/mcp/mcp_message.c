@@ -55,6 +55,22 @@ static void read_call(struct mcp_message *message, json_t *id)
         bad(message, MCP_INVALID_REQUEST, "params is an object");
 }
 
+/* A client waits for the answer to a message, whether we read it or not. */
+static void find_id(const char *text, size_t len, struct mcp_message *message)
+{
+    sbr_error ignored;
+    json_t *id = json_read_scan(text, len, &message_bounds, "", &ignored) < 0
+                     ? json_read_member(text, len, "id")
+                     : NULL;
+
+    if (is_id(id)) {
+        message->json = json_pack("{s:O}", "id", id);
+        message->id = json_object_get(message->json, "id");
+        message->code = MCP_INVALID_REQUEST;
+    }
+    json_decref(id);
+}
+
 void mcp_message_read(const char *text, size_t len, struct mcp_message *ret)
 {
     const char *version;
@@ -66,6 +82,7 @@ void mcp_message_read(const char *text, size_t len, struct mcp_message *ret)
         json_read(text, len, &message_bounds, JSON_REJECT_DUPLICATES, "the message", &fault);
     if (!ret->json) {
         bad(ret, MCP_PARSE_ERROR, fault.message);
+        find_id(text, len, ret);
         return;
     }
     ret->memory = json_read_memory(text, len);

@@ -7,6 +7,7 @@
 
 #include "base/scope.h"
 #include "base/text.h"
+#include "model/request_files.h"
 
 static const char *const tier_names[N_TIERS] = {
     [TIER_PROCESS] = "process",
@@ -101,72 +102,13 @@ int request_set_text(char **field, const char *text, sbr_error *err)
     return 0;
 }
 
-/* A copy with a NUL after it; never NULL, so that "empty" and "not given" differ. */
-static char *copy_bytes(const void *data, size_t len)
-{
-    char *copy = malloc(len + 1);
-
-    if (!copy)
-        return NULL;
-    if (len)
-        memcpy(copy, data, len);
-    copy[len] = '\0';
-    return copy;
-}
-
-/* True when the paths are equal, or when one is a parent directory of the other. */
-static bool paths_clash(const char *a, const char *b)
-{
-    size_t len_a = strlen(a), len_b = strlen(b), shorter = len_a < len_b ? len_a : len_b;
-
-    if (strncmp(a, b, shorter) != 0)
-        return false;
-    return len_a == len_b || (len_a < len_b ? b[shorter] == '/' : a[shorter] == '/');
-}
-
-static int check_new_file(const sbr_request *req, const char *path, size_t len, sbr_error *err)
-{
-    if (!text_is_safe_relative_path(path, REQUEST_MAX_PATH))
-        return err_set(err, SBR_E_INVALID, "request",
-                       "the file name '%.100s' is not usable; give a relative path without '..', "
-                       "empty parts or control characters, of at most %d bytes",
-                       path, REQUEST_MAX_PATH);
-    if (req->n_files >= REQUEST_MAX_FILES)
-        return err_set(err, SBR_E_INVALID, "request", "a request has at most %d files",
-                       REQUEST_MAX_FILES);
-    if (len > REQUEST_MAX_BYTES - req->file_bytes)
-        return err_set(err, SBR_E_INVALID, "request",
-                       "the files of a request are at most %llu bytes together",
-                       (unsigned long long)REQUEST_MAX_BYTES);
-    for (size_t i = 0; i < req->n_files; i++)
-        if (paths_clash(req->files[i].path, path))
-            return err_set(err, SBR_E_INVALID, "request",
-                           "the file '%.100s' clashes with '%.100s'; give each path once", path,
-                           req->files[i].path);
-    return 0;
-}
-
 int request_add_file(sbr_request *req, const char *path, const void *data, size_t len,
                      sbr_error *err)
 {
-    struct request_file *grown, file = { .len = len };
-
-    if (check_new_file(req, path, len, err) < 0)
-        return err->code;
-    grown = realloc(req->files, (req->n_files + 1) * sizeof(*grown));
-    if (!grown)
-        return err_set_oom(err, "request");
-    req->files = grown;
-    file.path = strdup(path);
-    file.data = copy_bytes(data, len);
-    if (!file.path || !file.data) {
-        free(file.path);
-        free(file.data);
-        return err_set_oom(err, "request");
-    }
-    req->files[req->n_files++] = file;
-    req->file_bytes += len;
-    return 0;
+    for (size_t i = 0; i < req->n_files; i++)
+        if (request_files_clash(req->files[i].path, path))
+            return request_files_refuse(path, req->files[i].path, err);
+    return request_files_add(req, path, data, len, err);
 }
 
 /* Replaces one text of the request. */
@@ -177,7 +119,7 @@ static int set_bytes(char **field, const void *data, size_t len, const char *wha
     if (len > REQUEST_MAX_BYTES)
         return err_set(err, SBR_E_INVALID, "request", "%s is at most %llu bytes", what,
                        (unsigned long long)REQUEST_MAX_BYTES);
-    copy = copy_bytes(data, len);
+    copy = request_files_copy(data, len);
     if (!copy)
         return err_set_oom(err, "request");
     free(*field);

@@ -4,6 +4,7 @@
 
 #include "base/encoding.h"
 #include "base/scope.h"
+#include "model/request_files.h"
 
 int request_json_parts_wrong(const char *field, const char *wanted, sbr_error *err)
 {
@@ -56,8 +57,8 @@ static int add_json_file(sbr_request *req, const json_t *item, sbr_error *err)
     if (!path || !content)
         return request_json_parts_wrong("files", FILES_SHAPE, err);
     if (!encoding || !strcmp(encoding, "utf-8"))
-        return request_add_file(req, path, json_string_value(content), json_string_length(content),
-                                err);
+        return request_files_add(req, path, json_string_value(content), json_string_length(content),
+                                 err);
     if (strcmp(encoding, "base64") != 0)
         return err_set(err, SBR_E_INVALID, "request",
                        "the file '%.100s' has the encoding '%.20s'; use utf-8 or base64", path,
@@ -66,7 +67,7 @@ static int add_json_file(sbr_request *req, const json_t *item, sbr_error *err)
         encoding_from_base64(request_json_parts_text(content), &decoded, &len) < 0)
         return err_set(err, SBR_E_INVALID, "request", "the content of '%.100s' is not base64",
                        path);
-    return request_add_file(req, path, decoded, len, err);
+    return request_files_add(req, path, decoded, len, err);
 }
 
 int request_json_parts_files(sbr_request *req, const json_t *value, sbr_error *err)
@@ -81,5 +82,5 @@ int request_json_parts_files(sbr_request *req, const json_t *value, sbr_error *e
             return err->code;
         req->files[req->n_files - 1].executable = json_is_true(json_object_get(item, "executable"));
     }
-    return 0;
+    return request_files_check(req, err);
 }

@@ -145,7 +145,7 @@ static void drop_sent(struct connection *c, size_t more)
         return;
     buf_drop(&c->out, c->sent);
     c->sent = 0;
-    if (!c->out.len && c->out.capacity > READ_SIZE) {
+    if (!c->out.len && c->out.capacity > 4 * BACKLOG_MOST) {
         buf_done(&c->out);
         buf_init(&c->out, OUT_MAX);
     }

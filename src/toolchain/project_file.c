@@ -54,8 +54,8 @@ static int refuse(const struct project_tree *tree, const char *path, sbr_error *
                        "followed here; put the file itself in its place",
                        path);
     if (errno == EINVAL || errno == ENXIO)
-        return err_set(err, SBR_E_INVALID, tree->stage,
-                       "'%.200s' is no regular file; make it one", path);
+        return err_set(err, SBR_E_INVALID, tree->stage, "'%.200s' is no regular file; make it one",
+                       path);
     return err_set_errno(err, tree->stage, "cannot read '%.200s'", path);
 }
 

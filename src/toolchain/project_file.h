@@ -23,7 +23,7 @@ struct project_tree {
     const char *stage;
     struct exclude rules;
     uint64_t most, bytes; /* that may be read of it; that are left of them */
-    size_t entries; /* files and names that may still be looked at */
+    size_t entries;       /* files and names that may still be looked at */
 };
 
 #define PROJECT_FILE_BYTES ((uint64_t)64 << 20)

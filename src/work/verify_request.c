@@ -70,8 +70,8 @@ static const char *language_of(const struct verification *v, const struct verify
                : file->language->name;
 }
 
-static int fill(struct verification *v, struct verify_file *first, bool alone,
-                sbr_request *req, sbr_error *err)
+static int fill(struct verification *v, struct verify_file *first, bool alone, sbr_request *req,
+                sbr_error *err)
 {
     if (copy_base(v, alone, req, err) < 0 ||
         (first && (verify_load(v, first, err) < 0 || put_file(req, first, err) < 0)))

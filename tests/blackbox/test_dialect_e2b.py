@@ -1,4 +1,6 @@
 """The dialect of E2B with its own clients: all see the same; and what a tenant cannot do with it."""
+import base64
+import contextlib
 import json
 import os
 import pathlib
@@ -24,6 +26,7 @@ EXPECTED = {
     "unwatched": "FileNotFound", "paused": [True, False, "paused", False], "resumed": ["6", "running"],
     "ended": [True, False, False],
 }
+ENDLESS = 16 << 20
 CREATE = {"templateID": "code-interpreter-v1", "timeout": 60}
 
 
@@ -100,6 +103,80 @@ def test_an_answer_that_has_no_status_is_one_of_502(http):
     assert engine.within(20, lambda: http.ask("GET", "/files?path=/work/none", **mine).status == 502)
     http.ask("DELETE", f"/sandboxes/{box}", tcp=True, X_API_Key=key)
     assert gateway.children_are_gone(http)
+
+
+FORGER = """import base64, glob, os, signal, time
+agent, fds = os.getppid(), []
+for path in glob.glob(f"/proc/{agent}/fd/*"):
+    try:
+        fds += [os.open(path, os.O_WRONLY | os.O_NONBLOCK)]
+    except OSError:
+        pass
+if os.fork() == 0:
+    os.kill(agent, signal.SIGSTOP)
+    while True:
+        time.sleep(PAUSE)
+        for fd in fds:
+            try:
+                for call in range(CALLS):
+                    os.write(fd, LINE.replace("@", str(call)).encode() + b"\\n")
+            except OSError:
+                pass
+"""
+
+
+@contextlib.contextmanager
+def forging(http, key, line, pause=0.01, calls=60):
+    """A sandbox whose every answer is `line`, with the number of the call for @; headers of calls to it."""
+    box = create(http, key)[1]["sandboxID"]
+    mine = {"X_Access_Token": key, "E2b_Sandbox_Id": box}
+    code = FORGER.replace("PAUSE", str(pause)).replace("CALLS", str(calls)).replace("LINE", repr(line))
+    try:
+        http.ask("POST", "/execute", {"code": code}, tcp=True, **mine)
+        yield {name.replace("_", "-"): value for name, value in mine.items()}
+    finally:
+        http.ask("DELETE", f"/sandboxes/{box}", tcp=True, X_API_Key=key)
+    assert gateway.children_are_gone(http)
+
+
+def is_forged(connection, names, status):
+    """True when the reply to a call was not the agent's, which would say 404."""
+    connection.request("GET", "/files?path=/work/none", headers=names)
+    reply = connection.getresponse()
+    reply.read()
+    assert reply.status in (status, 404), reply.status
+    connection.request("GET", "/healthz")
+    assert connection.getresponse().read() == b'{"status":"ok"}'
+    return reply.status == status
+
+
+@pytest.mark.parametrize("status", (204, 304, 205, 101, 200))
+def test_a_forged_answer_is_never_the_reply_to_the_next_request(http, status):
+    """A client would take the body of a status that has none for the next reply on its connection."""
+    body = base64.b64encode(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged").decode()
+    line = json.dumps({"id": 0, "status": status, "kind": "bytes", "data": body, "end": True}).replace('"id": 0', '"id": @')
+    with forging(http, http.token(f"forger{status}"), line) as names, contextlib.closing(http.connect(tcp=True)) as connection:
+        assert engine.within(20, lambda: is_forged(connection, names, 200 if status == 200 else 502))
+
+
+def test_an_answer_without_an_end_is_sent_as_it_comes(http):
+    """The gateway holds a part of it, however much there is.  Lines are short enough to be written whole."""
+    line = json.dumps({"id": 0, "status": 200, "kind": "bytes", "data": base64.b64encode(bytes(2900)).decode()})
+    with forging(http, http.token("endless"), line.replace('"id": 0', '"id": @'), pause=0, calls=12) as names, \
+            contextlib.closing(http.connect(tcp=True)) as waiting, contextlib.closing(http.connect(tcp=True)) as connection:
+
+        replies = []
+
+        def begins():
+            connection.request("GET", "/files?path=/work/none", headers=names)
+            replies.append(connection.getresponse())
+            return replies[-1].status == 200 or not replies[-1].read()
+
+        assert engine.within(20, begins)
+        assert len(replies[-1].read(ENDLESS)) == ENDLESS
+        waiting.request("GET", "/files?path=/work/none", headers=names)
+        assert http.ask("GET", "/healthz").status == 200
+        assert http.memory_kib("VmHWM") < 64 << 10
 
 
 def test_a_hostile_sandbox_harms_itself_alone(http):

@@ -35,6 +35,7 @@ def _http(tmp_path_factory):
         path.chmod(0o755)
     with gateway.Gateway(top / "g", env={"XDG_CONFIG_HOME": str(top / "config")}) as running:
         running.top = top
+        running.private += [str(top / "data"), str(top / "out"), str(top / "theirs")]
         running.me, running.other = running.token("me"), running.token("other")
         yield running
 
@@ -157,3 +158,14 @@ def test_wrong_roots_stop_the_gateway(http, tmp_path, entries, word):
                           timeout=support.DEADLINE)
     assert done.returncode == 125 and word in done.stderr, done.stderr
     assert not os.path.exists(tmp_path / "x.sock")
+
+
+def test_a_reply_names_no_place_of_the_host(http):
+    """Each call of the gateway's client looks for them; here are those that replies had once."""
+    for volume in ("data:/etc", "data:/proc", "data/sub:relative"):
+        assert http.ask("POST", "/v1/executions", {"args": ["true"], "volumes": [volume]}, token=http.me).status == 422
+    built = http.ask("POST", "/v1/builds", {"files": [{"path": "Makefile", "content": "all:\n\t@echo made > out.txt\n"}]}, token=http.me)
+    assert built.status == 200, built.body
+    kept = http.run({"args": ["sh", "-c", "echo yes > r.txt"], "outputs": ["r.txt"], "keep": True}, token=http.me)
+    assert [file["path"] for file in kept["files"]] == ["/work/r.txt"]
+    assert http.ask("GET", f"/v1/changes/{kept['changes_id']}", token=http.me).status == 200

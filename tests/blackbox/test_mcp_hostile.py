@@ -45,7 +45,7 @@ def test_deep_arguments_are_refused(client):
     deep = '{"a":' * 1000 + "1" + "}" * 1000
     client.write(b'{"jsonrpc":"2.0","id":"deep","method":"tools/call","params":{"name":"run_code","arguments":{"env":'
                  + deep.encode() + b"}}}\n")
-    assert client.wait("deep")["result"]["isError"]
+    assert client.wait("deep")["error"] == {"code": -32600, "message": "the message is nested more than 32 levels deep"}
     assert lives(client)
 
 

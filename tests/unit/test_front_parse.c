@@ -62,8 +62,6 @@ static void what_could_be_read_otherwise_is_left(void **state)
 {
     static const struct sample samples[] = {
         SAMPLE("GET / HTTP/1.0\r\n" HOST "\r\n", FRONT_PARSED_ODD),
-        SAMPLE("GET  / HTTP/1.1\r\n" HOST "\r\n", FRONT_PARSED_ODD),
-        SAMPLE("GET /a b HTTP/1.1\r\n" HOST "\r\n", FRONT_PARSED_ODD),
         SAMPLE("GET /#a HTTP/1.1\r\n" HOST "\r\n", FRONT_PARSED_ODD),
         SAMPLE("GET http://h/ HTTP/1.1\r\n" HOST "\r\n", FRONT_PARSED_ODD),
         SAMPLE("GET /?a=1&&b HTTP/1.1\r\n" HOST "\r\n", FRONT_PARSED_ODD),
@@ -74,36 +72,38 @@ static void what_could_be_read_otherwise_is_left(void **state)
         SAMPLE("\r\n" LINE HOST "\r\n", FRONT_PARSED_ODD),
         SAMPLE(LINE "\r\n", FRONT_PARSED_ODD),
         SAMPLE(LINE HOST HOST "\r\n", FRONT_PARSED_ODD),
-        SAMPLE(LINE HOST "no colon\r\n\r\n", FRONT_PARSED_ODD),
-        SAMPLE(LINE HOST "A : b\r\n\r\n", FRONT_PARSED_ODD),
-        SAMPLE(LINE HOST ": b\r\n\r\n", FRONT_PARSED_ODD),
-        SAMPLE(LINE HOST " folded\r\n\r\n", FRONT_PARSED_ODD),
-        SAMPLE(LINE HOST "A: b\rc\r\n\r\n", FRONT_PARSED_ODD),
-        SAMPLE(LINE HOST "A: b\nC: d\r\n\r\n", FRONT_PARSED_ODD),
-        SAMPLE(LINE HOST "A: \x01\r\n\r\n", FRONT_PARSED_ODD),
-        SAMPLE("GET / HTTP/1.1\n", FRONT_PARSED_ODD),
         SAMPLE(LINE HOST "Expect: 100-continue\r\n\r\n", FRONT_PARSED_ODD),
         SAMPLE(LINE HOST "transfer-encoding: chunked\r\n\r\n", FRONT_PARSED_ODD),
         SAMPLE(LINE HOST "Upgrade: websocket\r\n\r\n", FRONT_PARSED_ODD),
         SAMPLE(LINE HOST "Connection: close\r\n\r\n", FRONT_PARSED_ODD),
-        SAMPLE(LINE HOST "Content-Length: \r\n\r\n", FRONT_PARSED_ODD),
-        SAMPLE(LINE HOST "Content-Length: +1\r\n\r\na", FRONT_PARSED_ODD),
-        SAMPLE(LINE HOST "Content-Length: 1, 1\r\n\r\na", FRONT_PARSED_ODD),
         SAMPLE(LINE HOST "Content-Length: 4097\r\n\r\n", FRONT_PARSED_ODD),
-        SAMPLE(LINE HOST "Content-Length: 18446744073709551617\r\n\r\n", FRONT_PARSED_ODD),
-        SAMPLE(LINE HOST "Content-Length: 1\r\nContent-Length: 1\r\n\r\na", FRONT_PARSED_ODD),
     };
 
     (void)state;
     check(samples, ARRAY_LEN(samples));
 }
 
-static void a_nul_in_the_head_is_reported_as_soon_as_it_is_there(void **state)
+static void a_second_way_to_read_the_head_is_reported_as_soon_as_it_is_there(void **state)
 {
     static const struct sample samples[] = {
         SAMPLE(LINE HOST "A: b\0c\r\n\r\n", FRONT_PARSED_BAD),
         SAMPLE(LINE HOST "A\0: b", FRONT_PARSED_BAD),
         SAMPLE("GET /\0", FRONT_PARSED_BAD),
+        SAMPLE("GET  / HTTP/1.1\r\n" HOST "\r\n", FRONT_PARSED_BAD),
+        SAMPLE("GET /a b HTTP/1.1\r\n" HOST "\r\n", FRONT_PARSED_BAD),
+        SAMPLE(LINE HOST "no colon\r\n\r\n", FRONT_PARSED_BAD),
+        SAMPLE(LINE HOST "A : b\r\n\r\n", FRONT_PARSED_BAD),
+        SAMPLE(LINE HOST ": b\r\n\r\n", FRONT_PARSED_BAD),
+        SAMPLE(LINE HOST " folded\r\n\r\n", FRONT_PARSED_BAD),
+        SAMPLE(LINE HOST "A: b\rc\r\n\r\n", FRONT_PARSED_BAD),
+        SAMPLE(LINE HOST "A: b\nC: d\r\n\r\n", FRONT_PARSED_BAD),
+        SAMPLE(LINE HOST "A: \x01\r\n\r\n", FRONT_PARSED_BAD),
+        SAMPLE("GET / HTTP/1.1\n", FRONT_PARSED_BAD),
+        SAMPLE(LINE HOST "Content-Length: \r\n\r\n", FRONT_PARSED_BAD),
+        SAMPLE(LINE HOST "Content-Length: +1\r\n\r\na", FRONT_PARSED_BAD),
+        SAMPLE(LINE HOST "Content-Length: 1, 1\r\n\r\na", FRONT_PARSED_BAD),
+        SAMPLE(LINE HOST "Content-Length: 18446744073709551617\r\n\r\n", FRONT_PARSED_BAD),
+        SAMPLE(LINE HOST "Content-Length: 1\r\nContent-Length: 1\r\n\r\na", FRONT_PARSED_BAD),
     };
 
     (void)state;
@@ -154,7 +154,7 @@ int main(void)
         cmocka_unit_test(what_reads_in_one_way_is_taken),
         cmocka_unit_test(every_beginning_of_it_waits_for_more),
         cmocka_unit_test(what_could_be_read_otherwise_is_left),
-        cmocka_unit_test(a_nul_in_the_head_is_reported_as_soon_as_it_is_there),
+        cmocka_unit_test(a_second_way_to_read_the_head_is_reported_as_soon_as_it_is_there),
         cmocka_unit_test(fields_have_what_was_sent),
     };
 
