@@ -25,22 +25,6 @@ static const char *const skip_reasons[N_SKIPS] = {
     [SKIP_UNREADABLE] = "could not be read",
 };
 
-/* Like `mkdir -p`; links on the way are the user's own.  An fd, or -1 with errno. */
-static int open_target(const char *dir)
-{
-    scoped_free char *path = strdup(dir);
-
-    if (!path)
-        return -1;
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        (void)mkdir(path, 0777); /* only opening it decides */
-        *slash = '/';
-    }
-    (void)mkdir(path, 0777);
-    return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-}
-
 /* Opens a directory, which is made when it is not there. */
 static int step_into(int dir_fd, const char *name, size_t len)
 {
@@ -127,6 +111,7 @@ static void explain(char why[WHY_SIZE])
 struct delivery {
     const struct output_rule *rule;
     const struct collected *collected;
+    const struct save_trees *trees;
     int dir_fd; /* of rule->dir, once it is needed */
 };
 
@@ -170,9 +155,8 @@ static int open_dir(struct delivery *d, sbr_error *err)
 {
     if (d->dir_fd >= 0)
         return 0;
-    d->dir_fd = open_target(d->rule->dir);
-    return d->dir_fd >= 0 ? 0
-                          : err_set_errno(err, "outputs", "cannot save to '%.200s'", d->rule->dir);
+    d->dir_fd = save_dir_open(d->rule->dir, d->trees, true, err);
+    return d->dir_fd >= 0 ? 0 : err->code;
 }
 
 static const char *reason_of(const struct collect_list_entry *entry)
@@ -237,9 +221,9 @@ static int list_unmatched(const struct output_rule *rule, struct output_files *f
 }
 
 int deliver(const struct output_rule *rule, const struct collected *collected,
-            struct output_files *files, sbr_error *err)
+            const struct save_trees *trees, struct output_files *files, sbr_error *err)
 {
-    struct delivery d = { .rule = rule, .collected = collected, .dir_fd = -1 };
+    struct delivery d = { .rule = rule, .collected = collected, .trees = trees, .dir_fd = -1 };
     bool matched = false;
     int r = 0;
 
