@@ -9,6 +9,7 @@
 
 #define PARTS_MAX (PATH_MAX / 2 + 1)
 #define GIT ".git"
+#define ONLY_SHOWN SIZE_MAX /* nobody executes it unasked: as a Makefile, it is source */
 
 /* "X/": everything in the directory X, and X itself when it is none.  A star stands at the beginning
  * or at the end of a name.  All lower case.  SECURITY.md has the same rows. */
@@ -344,7 +345,7 @@ static bool gains(const struct change *c, uint32_t bits)
 /* Which path is special, and from where on. */
 static const char *look(const struct change *c, const char **ret_path, size_t *ret_start)
 {
-    const char *slash = strrchr(c->path, '/'), *what;
+    const char *what;
 
     *ret_path = c->path;
     what = executes_path(c->path, kind_of(c), ret_start);
@@ -358,7 +359,7 @@ static const char *look(const struct change *c, const char **ret_path, size_t *r
     if (what)
         return what;
     *ret_path = c->path;
-    *ret_start = slash ? (size_t)(slash - c->path) + 1 : 0;
+    *ret_start = ONLY_SHOWN;
     if (gains(c, 06000))
         return "set-id program";
     return c->base.kind == NODE_FILE && gains(c, 0111) ? "script that becomes executable" : NULL;
@@ -377,7 +378,7 @@ bool executes_is_named(const struct change *c, const char *const *names, size_t 
     const char *path;
     size_t start;
 
-    if (!look(c, &path, &start))
+    if (!look(c, &path, &start) || start == ONLY_SHOWN)
         return true;
     for (size_t i = 0; i < n; i++) {
         size_t len = strlen(names[i]);
