@@ -85,8 +85,9 @@ static int save_as(int from_fd, uint64_t size, bool executable, int dir_fd, cons
     return r;
 }
 
-/* Why a file could not be saved, from errno. */
-static void explain(char why[WHY_SIZE])
+/* Why a file could not be saved, from errno.  True: the host is to blame, not a name that the
+ * program chose. */
+static bool explain(char why[WHY_SIZE])
 {
     static const struct {
         int error;
@@ -102,10 +103,11 @@ static void explain(char why[WHY_SIZE])
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (errno == rows[i].error) {
             snprintf(why, WHY_SIZE, "%s", rows[i].text);
-            return;
+            return false;
         }
     }
     snprintf(why, WHY_SIZE, "could not be saved: %s", strerror(errno));
+    return true;
 }
 
 struct delivery {
@@ -113,6 +115,8 @@ struct delivery {
     const struct collected *collected;
     const struct save_trees *trees;
     int dir_fd; /* of rule->dir, once it is needed */
+    int failed; /* errno of the first file that the host did not take */
+    char first[201];
 };
 
 /* The path without the fixed part of the pattern. */
@@ -135,7 +139,12 @@ static int save_file(struct delivery *d, const struct collect_list_entry *entry,
     if (from_fd >= 0)
         parent = open_parent(d->dir_fd, path_below(d->rule, path), &name);
     if (parent < 0 || save_as(from_fd, seen.node.size, entry->mode & S_IXUSR, parent, name) < 0) {
-        explain(why);
+        int saved = errno;
+
+        if (explain(why) && !d->failed) {
+            d->failed = saved;
+            snprintf(d->first, sizeof(d->first), "%.200s", path);
+        }
         return 1;
     }
     return 0;
@@ -238,5 +247,8 @@ int deliver(const struct output_rule *rule, const struct collected *collected,
     if (!matched && r == 0)
         r = list_unmatched(rule, files, err);
     scope_close_fd(&d.dir_fd);
-    return r;
+    if (r < 0 || !d.failed)
+        return r;
+    errno = d.failed; /* all others were saved */
+    return err_set_errno(err, "outputs", "cannot save '%s' to '%.150s'", d.first, rule->dir);
 }
