@@ -157,7 +157,8 @@ static bool step(struct walk *w)
     in_tree = is_in_tree(w);
     fd = look(w, &st);
     error = fd < 0 ? errno : 0;
-    w->way.foreign = w->rules->own && is_foreign(w->way.fd, fd < 0 ? NULL : &st);
+    w->way.foreign = (w->rules->own || (w->rules->own_links && !error && S_ISLNK(st.st_mode))) &&
+                     is_foreign(w->way.fd, error ? NULL : &st);
     if (error || w->way.foreign)
         return stop(w, error);
     if (S_ISLNK(st.st_mode)) {

@@ -19,9 +19,10 @@ struct way_tree {
 struct way_rules {
     const struct way_tree *trees;
     size_t n_trees;
-    bool make;     /* directories that are missing */
-    bool no_links; /* stops at a link that stands in one of the trees */
-    bool own;      /* stops at a name that a third user can change: neither root nor we */
+    bool make;      /* directories that are missing */
+    bool no_links;  /* stops at a link that stands in one of the trees */
+    bool own;       /* stops at a name that a third user can change: neither root nor we */
+    bool own_links; /* the same, only where it is a link */
 };
 
 struct way {
