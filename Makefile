@@ -158,6 +158,7 @@ soak: ## 20,000 mixed runs through an engine, 1,000 cells, a batch of 10,000, 10
 	@tools/packages.sh check
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) -B tests/warm/soak.py $(SOAK_ARGS)
+	@$(PYTHON) -B tests/warm/faults.py --steps --kills 200
 	@SBR_SESSION_KILLS=1000 SBR_ENGINE_RESTARTS=10 SBR_LIVE_SESSIONS=20 \
 		$(PYTHON) tests/run.py --suite blackbox -k "session_kills or session_engines"
 	@cd tests && $(PYTHON) -B long_batch.py

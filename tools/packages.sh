@@ -12,7 +12,7 @@ build=(gcc libc6-dev linux-libc-dev make meson musl-tools ninja-build pkg-config
 check=("${build[@]}" bash bats bubblewrap busybox-static bzip2 chafa clang clang-format clang-tidy cpio cppcheck crun curl docker-registry g++ gcovr git
     iproute2 libclang-rt-14-dev libcmocka-dev libmicrohttpd-dev libsodium-dev libwslay-dev openssl procps prometheus python3-jsonschema
     python3-matplotlib python3-nbformat python3-numpy python3-pandas python3-pil python3-pyte python3-pytest python3-requests python3-setuptools python3-wheel python3-yaml qemu-system-x86 runc
-    shellcheck skopeo strace util-linux xz-utils zstd)
+    shellcheck skopeo strace tmux util-linux xz-utils zstd)
 browser=("${check[@]}" chromium)
 hosts=("${check[@]}" apparmor docker.io gcc-aarch64-linux-gnu libc6-dev-arm64-cross mmdebstrap podman
     qemu-system-arm)

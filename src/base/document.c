@@ -1,14 +1,20 @@
 #include "base/document.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bounded_memory.h"
+#include "base/fd.h"
+#include "base/scope.h"
 #include "base/text.h"
 
 #define DOCUMENT_MOST_KEYS 128
+#define DOCUMENT_MOST_BYTES (4u << 20)
+#define DOCUMENT_MOST_MEMORY ((size_t)32 << 20)
 #define DOCUMENT_LINE_MAX 4096
 
 /* What libcyaml reported: the fault first, then its place from the inside to the outside. */
@@ -36,6 +42,7 @@ static const struct {
     { "Insufficient entries",     "name at least one" },
     { "Expecting",                "give a value of that kind" },
     { "Ignoring documents",       "keep one document per file" },
+    { "Aliases",                  "write the value there again" },
     { "libyaml",                  "mend the YAML there" },
 };
 /* clang-format on */
@@ -132,30 +139,43 @@ static int complaint_report(const struct complaint *c, const char *path,
                    advise(c, schema, advice, sizeof(advice)));
 }
 
-/* `text` NULL: the file of that name. */
-static int load(const char *path, const char *text, size_t len, const cyaml_schema_value_t *schema,
-                void **ret_data, sbr_error *err)
+static void *resize(void *context, void *block, size_t size)
+{
+    return bounded_memory_resize(context, block, size);
+}
+
+int document_load_text(const char *path, const char *text, size_t len,
+                       const cyaml_schema_value_t *schema, void **ret_data, sbr_error *err)
 {
     struct complaint complaint = { .fault = "" };
+    /* An entry of a sequence is two bytes of text, and may be a large struct. */
+    struct bounded_memory memory = { .most = DOCUMENT_MOST_MEMORY };
     const cyaml_config_t config = {
         .log_fn = complaint_add,
         .log_ctx = &complaint,
-        .mem_fn = cyaml_mem,
+        .mem_fn = resize,
+        .mem_ctx = &memory,
         .log_level = CYAML_LOG_WARNING,
+        .flags = CYAML_CFG_NO_ALIAS, /* a few of them make a text of any length */
     };
     cyaml_data_t *data = NULL;
-    cyaml_err_t fault =
-        text ? cyaml_load_data((const uint8_t *)text, len, &config, schema, &data, NULL)
-             : cyaml_load_file(path, &config, schema, &data, NULL);
+    cyaml_err_t fault;
 
+    if (len > DOCUMENT_MOST_BYTES)
+        return err_set(err, SBR_E_INVALID, "compile", "%s: it has more than %u bytes", path,
+                       DOCUMENT_MOST_BYTES);
+    fault = cyaml_load_data((const uint8_t *)text, len, &config, schema, &data, NULL);
     /* A warning means that a part of the file was not read: for a policy that is a fault. */
     if (fault == CYAML_OK && data && complaint.fault[0] == '\0') {
         *ret_data = data;
         return 0;
     }
     document_free(schema, data);
-    if (fault == CYAML_ERR_FILE_OPEN)
-        return err_set_errno(err, "compile", "%s: cannot be opened", path);
+    if (fault == CYAML_ERR_OOM)
+        return err_set(err, SBR_E_INVALID, "compile", "%s: it takes more than %zu MiB of memory",
+                       path, DOCUMENT_MOST_MEMORY >> 20);
+    if (fault == CYAML_ERR_ALIAS) /* only its place was reported */
+        snprintf(complaint.fault, sizeof(complaint.fault), "Aliases are not read");
     if (complaint.fault[0] == '\0')
         snprintf(complaint.fault, sizeof(complaint.fault), "%s",
                  fault == CYAML_OK ? "the file says nothing" : cyaml_strerror(fault));
@@ -165,13 +185,16 @@ static int load(const char *path, const char *text, size_t len, const cyaml_sche
 int document_load(const char *path, const cyaml_schema_value_t *schema, void **ret_data,
                   sbr_error *err)
 {
-    return load(path, NULL, 0, schema, ret_data, err);
-}
+    scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+    scoped_free char *text = NULL;
+    size_t len = 0;
+    sbr_error fault;
 
-int document_load_text(const char *name, const char *text, size_t len,
-                       const cyaml_schema_value_t *schema, void **ret_data, sbr_error *err)
-{
-    return load(name, text, len, schema, ret_data, err);
+    if (fd < 0)
+        return err_set_errno(err, "compile", "%s: cannot be opened", path);
+    if (fd_read_text(fd, DOCUMENT_MOST_BYTES, &text, &len, &fault) < 0)
+        return err_set(err, fault.code, "compile", "%s: %s", path, fault.message);
+    return document_load_text(path, text, len, schema, ret_data, err);
 }
 
 void document_free(const cyaml_schema_value_t *schema, void *data)

@@ -13,7 +13,8 @@
 /* The schema of a list's entries: any text that is not empty. */
 extern const cyaml_schema_value_t document_text;
 
-/* 0, or SBR_E_*.  The caller frees *ret_data with document_free(). */
+/* A document has at most 4 MiB, takes at most 32 MiB of memory, and has no aliases: somebody else
+ * may have written it.  0, or SBR_E_*.  The caller frees *ret_data with document_free(). */
 int document_load(const char *path, const cyaml_schema_value_t *schema, void **ret_data,
                   sbr_error *err) must_check;
 /* The same for a text that was read already; `name` is for errors. */

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -50,6 +51,56 @@ int inode_resolve(int at, const char *path, int flags, uint64_t resolve)
     if (fd < 0 && errno == EPERM)
         errno = ENOSYS;
     return fd;
+}
+
+/* Before Linux 5.6: one component after the other. */
+static int open_by_steps(int dir_fd, const char *path, int flags)
+{
+    scoped_fd int at = -1;
+    char name[256];
+
+    for (;;) {
+        size_t len = strcspn(path, "/");
+        int fd, from = at < 0 ? dir_fd : at;
+
+        if (len == 0 || len >= sizeof(name) || (len == 2 && !strncmp(path, "..", len))) {
+            errno = len >= sizeof(name) ? ENAMETOOLONG : ENOENT;
+            return -1;
+        }
+        if (!path[len])
+            return openat(from, path, flags);
+        memcpy(name, path, len);
+        name[len] = '\0';
+        fd = openat(from, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+            return -1;
+        if (at >= 0)
+            close(at);
+        at = fd;
+        path += len + 1;
+    }
+}
+
+int inode_open_beneath(int at, const char *path, int flags, uint64_t more)
+{
+    int fd, all = flags | O_NOFOLLOW | O_CLOEXEC;
+
+    fd = inode_resolve(at, path, all, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | more);
+    return fd < 0 && errno == ENOSYS ? open_by_steps(at, path, all) : fd;
+}
+
+int inode_open_regular(int at, const char *path, struct stat *ret)
+{
+    scoped_fd int fd =
+        inode_open_beneath(at, path, O_RDONLY | O_NOCTTY | O_NONBLOCK, RESOLVE_NO_MAGICLINKS);
+
+    if (fd < 0 || fstat(fd, ret) < 0)
+        return -1;
+    if (!S_ISREG(ret->st_mode)) {
+        errno = EINVAL;
+        return -1;
+    }
+    return take_fd(fd);
 }
 
 /* Takes the descriptor over. */

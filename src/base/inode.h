@@ -32,4 +32,12 @@ int inode_open_locked(int at, const char *name, int flags, mode_t bits, struct s
  * ENOSYS before Linux 5.6 and where a container's filter refuses the call. */
 int inode_resolve(int at, const char *path, int flags, uint64_t resolve);
 
+/* Below `at`, without a link at any component, on every kernel; `more` has RESOLVE_* flags that old
+ * kernels do without.  -1 with errno: ELOOP or ENOTDIR for a link, ENOENT also for `..`.  Adds
+ * O_NOFOLLOW and O_CLOEXEC to the flags. */
+int inode_open_beneath(int at, const char *path, int flags, uint64_t more);
+/* The same for reading a file that others may have put there: no pipe is waited for, and whatever
+ * is no regular file fails with EINVAL. */
+int inode_open_regular(int at, const char *path, struct stat *ret);
+
 #endif

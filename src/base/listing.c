@@ -61,7 +61,7 @@ static int make_room(struct listing *list, size_t len, size_t *room)
 
 /* The names stay where the kernel writes them: a tree of 100,000 files is listed at each start of a
  * project.  Returns the length, or -1 with errno. */
-static ssize_t read_records(int dir_fd, struct listing *list, size_t *ret_n)
+static ssize_t read_records(int dir_fd, size_t most, struct listing *list, size_t *ret_n)
 {
     size_t len = 0, room = 0;
     long n;
@@ -76,20 +76,20 @@ static ssize_t read_records(int dir_fd, struct listing *list, size_t *ret_n)
             return n < 0 ? -1 : (ssize_t)len;
         *ret_n += take_names(list->text, len, len + (size_t)n, NULL);
         len += (size_t)n;
-        if (*ret_n > LISTING_MAX) {
+        if (*ret_n > most) {
             errno = E2BIG;
             return -1;
         }
     }
 }
 
-int listing_read_unsorted(int dir_fd, struct listing *ret)
+static int read_names(int dir_fd, size_t most, struct listing *ret)
 {
     size_t n = 0;
     ssize_t len;
 
     *ret = (struct listing){ 0 };
-    len = read_records(dir_fd, ret, &n);
+    len = read_records(dir_fd, most, ret, &n);
     if (len < 0)
         return -1;
     if (n == 0)
@@ -101,13 +101,23 @@ int listing_read_unsorted(int dir_fd, struct listing *ret)
     return 0;
 }
 
-int listing_read(int dir_fd, struct listing *ret)
+int listing_read_unsorted(int dir_fd, struct listing *ret)
 {
-    if (listing_read_unsorted(dir_fd, ret) < 0)
+    return read_names(dir_fd, LISTING_MAX, ret);
+}
+
+int listing_read_most(int dir_fd, size_t most, struct listing *ret)
+{
+    if (read_names(dir_fd, most, ret) < 0)
         return -1;
     if (ret->n)
         qsort(ret->names, ret->n, sizeof(*ret->names), compare_names);
     return 0;
+}
+
+int listing_read(int dir_fd, struct listing *ret)
+{
+    return listing_read_most(dir_fd, LISTING_MAX, ret);
 }
 
 int listing_read_at(int dir_fd, const char *name, struct listing *ret)

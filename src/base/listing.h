@@ -22,6 +22,8 @@ static inline unsigned char listing_type(const struct listing *listing, size_t i
 /* Leaves `dir_fd` open, which is no O_PATH descriptor.  0, or -1 with errno; E2BIG for more than
  * LISTING_MAX names.  The caller calls listing_done either way. */
 int listing_read(int dir_fd, struct listing *ret);
+/* The same for a directory that others fill: E2BIG for more than `most` names. */
+int listing_read_most(int dir_fd, size_t most, struct listing *ret);
 /* The same in the order of the file system, which is quicker. */
 int listing_read_unsorted(int dir_fd, struct listing *ret);
 /* The same for a directory below `dir_fd`; a link is not followed. */

@@ -84,4 +84,13 @@ void loop_free_later(struct loop *loop, struct loop_garbage *garbage);
 /* Waits at most so long for events and handles them: how many, or -1 with errno. */
 int loop_turn(struct loop *loop, uint64_t timeout_us);
 
+/* A test can end the process before any step: an event, or a transition of a job. */
+#ifdef SBR_TEST_HOOKS
+void loop_step(void);
+#else
+static inline void loop_step(void)
+{
+}
+#endif
+
 #endif

@@ -322,19 +322,41 @@ bool text_is_safe_relative_path(const char *path, size_t max)
 #define ELLIPSIS "..."
 
 /* Characters that a terminal obeys, that change the direction of reading, or that a model reads
- * and a person does not see (U+E0000 to U+E01EF: tags and selectors). */
+ * and a person does not see: Unicode's Cc, Cf, Zl, Zp and Default_Ignorable_Code_Point, in order.
+ * tests/unit/test_invisible.py compares them with what Python and Perl know. */
+/* clang-format off */
+static const struct {
+    uint32_t first, last;
+} unseen[] = {
+    { 0x00, 0x1f }, { 0x7f, 0x9f }, { 0xad, 0xad }, { 0x34f, 0x34f }, { 0x600, 0x605 },
+    { 0x61c, 0x61c }, { 0x6dd, 0x6dd }, { 0x70f, 0x70f }, { 0x890, 0x891 }, { 0x8e2, 0x8e2 },
+    { 0x115f, 0x1160 }, { 0x17b4, 0x17b5 }, { 0x180b, 0x180f }, { 0x200b, 0x200f },
+    { 0x2028, 0x202e }, { 0x2060, 0x206f }, { 0x3164, 0x3164 }, { 0xfe00, 0xfe0f },
+    { 0xfeff, 0xfeff }, { 0xffa0, 0xffa0 }, { 0xfff0, 0xfffb }, { 0x110bd, 0x110bd },
+    { 0x110cd, 0x110cd }, { 0x13430, 0x1343f }, { 0x1bca0, 0x1bca3 }, { 0x1d173, 0x1d17a },
+    { 0xe0000, 0xe0fff },
+};
+/* clang-format on */
+
+/* Of a well-formed character. */
+static uint32_t code_point(const unsigned char *c, size_t len)
+{
+    static const unsigned char lead_bits[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+    uint32_t point = c[0] & lead_bits[len];
+
+    for (size_t i = 1; i < len; i++)
+        point = point << 6 | (c[i] & 0x3f);
+    return point;
+}
+
 static bool is_treacherous(const unsigned char *c, size_t len)
 {
-    if (len == 1)
-        return c[0] < 0x20 || c[0] == 0x7f;
-    if (len == 2)
-        return c[0] == 0xc2 && c[1] < 0xa0; /* U+0080 to U+009F */
-    if (len == 4)
-        return c[0] == 0xf3 && c[1] == 0xa0 && c[2] <= 0x87;
-    if (len != 3 || c[0] != 0xe2)
-        return false;
-    return (c[1] == 0x80 && ((c[2] >= 0x8e && c[2] <= 0x8f) || (c[2] >= 0xa8 && c[2] <= 0xae))) ||
-           (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9);
+    uint32_t point = code_point(c, len);
+    size_t i = 0;
+
+    while (i < sizeof(unseen) / sizeof(unseen[0]) && unseen[i].last < point)
+        i++;
+    return i < sizeof(unseen) / sizeof(unseen[0]) && unseen[i].first <= point;
 }
 
 size_t text_visible_len(const char *text, size_t left)

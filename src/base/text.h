@@ -52,9 +52,9 @@ size_t text_character_len(const void *text, size_t left);
 /* The same; 0 also for characters that text_copy_visibly changes. */
 size_t text_visible_len(const char *text, size_t left);
 
-/* Copies untrusted text: control characters, those that change the direction of reading, and what
- * is no UTF-8 become \x1b and the like.  What does not fit ends in dots.  Its own output it leaves
- * as it is. */
+/* Copies untrusted text: control characters, those that change the direction of reading or that
+ * nobody sees, and what is no UTF-8 become \x1b and the like.  What does not fit ends in dots.  Its
+ * own output it leaves as it is. */
 void text_copy_visibly(char *to, size_t size, const char *from, size_t len);
 
 /* Relative, no empty, "." or ".." component, at most `max` bytes. */

@@ -53,42 +53,11 @@ static bool node_state_equal(const struct node_state *a, const struct node_state
             a->ctime_ns == b->ctime_ns);
 }
 
-/* Before Linux 5.6: one component after the other. */
-static int open_by_steps(int dir_fd, const char *path, int flags)
-{
-    scoped_fd int at = -1;
-    char name[256];
-
-    for (;;) {
-        size_t len = strcspn(path, "/");
-        int fd, from = at < 0 ? dir_fd : at;
-
-        if (len == 0 || len >= sizeof(name)) {
-            errno = len ? ENAMETOOLONG : ENOENT;
-            return -1;
-        }
-        if (!path[len])
-            return openat(from, path, flags);
-        memcpy(name, path, len);
-        name[len] = '\0';
-        fd = openat(from, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0)
-            return -1;
-        if (at >= 0)
-            close(at);
-        at = fd;
-        path += len + 1;
-    }
-}
-
 int node_open(int dir_fd, const char *path, int flags)
 {
-    int all = flags & O_PATH ? (flags & (O_PATH | O_DIRECTORY)) | O_NOFOLLOW | O_CLOEXEC
-                             : flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-    int fd =
-        inode_resolve(dir_fd, path, all, RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS);
+    int all = flags & O_PATH ? flags & (O_PATH | O_DIRECTORY) : flags | O_NONBLOCK | O_NOCTTY;
 
-    return fd < 0 && errno == ENOSYS ? open_by_steps(dir_fd, path, all) : fd;
+    return inode_open_beneath(dir_fd, path, all, RESOLVE_NO_XDEV);
 }
 
 /* We cannot see it, so the program could not either. */

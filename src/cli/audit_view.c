@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/encoding.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "config/audit.h"
 
@@ -150,7 +151,7 @@ static void look(void *context, const char *text, size_t len)
 
     if (s->found || (s->digest && !memmem(text, len, s->digest, strlen(s->digest))))
         return;
-    line = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
+    line = json_read(text, len, &json_read_answer, JSON_REJECT_DUPLICATES, "the line", NULL);
     sound = line && is_sound(line, &v);
     *(sound ? &s->counts.kept : &s->counts.damaged) += 1;
     if (sound && s->digest)
@@ -163,7 +164,7 @@ int audit_view_find(const char *digest, json_t **ret, sbr_error *err)
 {
     struct search s = { .digest = digest };
 
-    if (audit_read_code(look, &s, err) < 0)
+    if (audit_chain_read_code(look, &s, err) < 0)
         return err->code;
     *ret = s.found;
     return 0;
@@ -173,7 +174,7 @@ int audit_view_count(struct audit_view_counts *ret, sbr_error *err)
 {
     struct search s = { .digest = NULL };
 
-    if (audit_read_code(look, &s, err) < 0)
+    if (audit_chain_read_code(look, &s, err) < 0)
         return err->code;
     *ret = s.counts;
     return 0;

@@ -266,8 +266,9 @@ static int make_trial(struct judging *g, struct trial *t, sbr_error *err)
     const struct work_case *c = &g->cases.items[t->index];
     const struct case_group *group = c->group == CASES_NO_GROUP ? NULL : &g->cases.groups[c->group];
 
-    if (source_read_path(c->input, &t->input, &t->input_len, err) < 0 ||
-        (c->expected && source_read_path(c->expected, &t->expected, &t->expected_len, err) < 0))
+    if (cases_read(&g->cases, c->input, &t->input, &t->input_len, err) < 0 ||
+        (c->expected &&
+         cases_read(&g->cases, c->expected, &t->expected, &t->expected_len, err) < 0))
         return err->code;
     t->req = *g->front->o->request;
     t->req.stdin_data = t->input;
@@ -414,7 +415,9 @@ static int read_checker(struct judging *g, sbr_error *err)
                        "that is known by the ending of its name",
                        name);
     g->checker = name;
-    return source_read_path(name, &g->checker_text, &g->checker_len, err);
+    /* What cases.yaml names is one of its directory. */
+    return own->checker ? source_read_path(name, &g->checker_text, &g->checker_len, err)
+                        : cases_read(&g->cases, name, &g->checker_text, &g->checker_len, err);
 }
 
 static int open_judging(struct judging *g, sbr_error *err)
@@ -425,7 +428,7 @@ static int open_judging(struct judging *g, sbr_error *err)
     if (g->front->own->results)
         return err_set(err, SBR_E_INVALID, "options",
                        "--results goes with requests, not with --cases; redirect stdout instead");
-    if (cases_load(g->front->own->cases, &g->cases, err) < 0 || read_checker(g, err) < 0 ||
+    if (cases_load(g->front->own->cases, o->request, &g->cases, err) < 0 || read_checker(g, err) < 0 ||
         source_load(o, &source, err) < 0 || settings_apply(o, err) < 0 ||
         results_open(NULL, NULL, !g->front->own->as_completed, &g->results, err) < 0)
         return err->code;
@@ -436,7 +439,7 @@ static int open_judging(struct judging *g, sbr_error *err)
 
 int batch_run_cases(struct batch_front *front)
 {
-    struct judging g = { .front = front, .results.fd = -1 };
+    struct judging g = { .front = front, .results.fd = -1, .cases.tree.fd = -1 };
     sbr_batch batch = { .first_alone = 1, .context = &g, .next = next, .done = done };
     sbr_error err;
     int status;

@@ -25,9 +25,10 @@ struct command {
     unsigned int limits;                 /* bit per enum sbr_limit that is an option too */
     size_t own_size;                     /* of the values of its own options: o->own */
     const struct action *actions; /* what its first word may be (cli/action.h); NULL: nothing */
-    const char *ids;   /* the command that prints the words that may follow; NULL: there is none */
-    bool arguments;    /* words behind the first are arguments of the program */
-    bool command_line; /* everything from the first word on is the command to run */
+    const char *ids; /* the command that prints the words that may follow; NULL: there is none */
+    bool arguments;  /* words behind the first are arguments of the program */
+    bool names_language; /* its words name a language or a session, no program */
+    bool command_line;   /* everything from the first word on is the command to run */
     /* True for a printed line that is no failure: others come first in --max-chars.  NULL: the
      * command has an order of its own. */
     bool (*good_line)(const char *line, size_t len);

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/jsonw.h"
+#include "base/json_read.h"
+#include "base/scope.h"
 #include "base/text.h"
 #include "cli/action.h"
 #include "cli/audit_view.h"
@@ -26,29 +27,46 @@ static const struct option own_options[] = {
 };
 /* clang-format on */
 
-/* The lines that were chosen, in order. */
-struct lines {
-    char **at;
-    size_t n, damaged;
+/* A walk over the lines that --since and --last choose, in order.  The record may be larger than
+ * memory: only what --last wants is kept. */
+struct walk {
+    void (*visit)(void *context, json_t *line, const char *text);
+    void *context;
     char since[RESULT_TIME_SIZE]; /* times of this form sort as text */
+    uint64_t last;                /* 0: all */
+    char **ring;                  /* the last ones, the oldest at n % last */
+    uint64_t n;
+    size_t damaged;
     bool failed;
 };
 
+#define LAST_MAX 1000000
+
+static void keep_last(struct walk *walk, const char *text, size_t len)
+{
+    char **at = &walk->ring[walk->n++ % walk->last];
+
+    free(*at);
+    *at = strndup(text, len);
+    walk->failed |= !*at;
+}
+
 static void choose(void *context, const char *text, size_t len)
 {
-    struct lines *lines = context;
-    json_t *line = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
+    struct walk *walk = context;
+    json_t *line = json_read(text, len, &json_read_line, JSON_REJECT_DUPLICATES, "the line", NULL);
     const char *time = json_string_value(json_object_get(line, "time"));
-    char **grown;
+    const char *kind = json_string_value(json_object_get(line, "kind"));
+    scoped_free char *whole = NULL;
 
-    if (!time) {
-        lines->damaged++;
-    } else if (strcmp(time, lines->since) >= 0) {
-        grown = realloc(lines->at, (lines->n + 1) * sizeof(*grown));
-        lines->failed |= !grown;
-        lines->at = grown ? grown : lines->at;
-        if (grown && !(lines->at[lines->n++] = strndup(text, len)))
-            lines->failed = true;
+    if (!time) { /* the line that begins a file has none */
+        walk->damaged += !kind;
+    } else if (strcmp(time, walk->since) >= 0) {
+        if (walk->last)
+            keep_last(walk, text, len);
+        else if ((whole = strndup(text, len)))
+            walk->visit(walk->context, line, whole);
+        walk->failed |= !walk->last && !whole;
     }
     json_decref(line);
 }
@@ -77,12 +95,13 @@ static const char *text_at(const json_t *line, const char *key)
     return text ? text : "";
 }
 
-static void print_line(const char *text)
+static void print_line(void *context, json_t *line, const char *text)
 {
-    json_t *line = json_loads(text, 0, NULL);
     const json_t *request = json_object_get(line, "request"), *code;
     char shown[16] = "";
 
+    (void)context;
+    (void)text;
     code = json_object_get(line, "exit_code");
     if (code)
         snprintf(shown, sizeof(shown), " %d", (int)json_integer_value(code));
@@ -92,69 +111,128 @@ static void print_line(const char *text)
            *text_at(request, "language") ? text_at(request, "language") : "command");
     present_name(stdout, text_at(request, "program"));
     printf("\n");
-    json_decref(line);
 }
 
 /* The lines are JSON already. */
-static void print_json(const struct lines *lines, size_t first)
+static void print_element(void *context, json_t *line, const char *text)
 {
-    printf("{\"runs\":[");
-    for (size_t i = first; i < lines->n; i++)
-        printf("%s%s", i > first ? ",\n" : "\n", lines->at[i]);
-    printf("],\"damaged\":%zu}\n", lines->damaged);
+    const char **gap = context;
+
+    (void)line;
+    printf("%s%s", *gap, text);
+    *gap = ",\n";
 }
 
-/* Reads the lines that --since and --last choose; the number of the first to show. */
-static int gather(const struct options *o, struct lines *lines, size_t *ret_first, sbr_error *err)
+static void print_text(void *context, json_t *line, const char *text)
+{
+    (void)context;
+    (void)line;
+    puts(text);
+}
+
+/* "2026-11-18T13:00:00Z     26000  401 unauthorized    GET /v1/executions" */
+static void print_refusals(void *context, json_t *line, const char *text)
+{
+    json_t *row;
+    size_t i;
+
+    (void)context;
+    (void)text;
+    json_array_foreach(json_object_get(line, "reasons"), i, row) {
+        printf("%.19sZ  %8" JSON_INTEGER_FORMAT "  %3" JSON_INTEGER_FORMAT " %-14s  %s ",
+               text_at(line, "from"), json_integer_value(json_object_get(row, "count")),
+               json_integer_value(json_object_get(row, "status")), text_at(row, "reason"),
+               text_at(row, "method"));
+        present_name(stdout, text_at(row, "path"));
+        if (*text_at(row, "caller"))
+            printf("  by ");
+        present_name(stdout, text_at(row, "caller"));
+        printf("\n");
+    }
+    if (json_object_get(line, "others"))
+        printf("%.19sZ  %8" JSON_INTEGER_FORMAT "  others\n", text_at(line, "from"),
+               json_integer_value(json_object_get(line, "others")));
+}
+
+static void visit_last(struct walk *walk)
+{
+    for (uint64_t i = walk->n > walk->last ? walk->n - walk->last : 0; i < walk->n; i++) {
+        const char *text = walk->ring[i % walk->last];
+        json_t *line = json_read_own(text, 0);
+
+        if (line)
+            walk->visit(walk->context, line, text);
+        json_decref(line);
+    }
+}
+
+static void walk_done(struct walk *walk)
+{
+    for (uint64_t i = 0; walk->ring && i < walk->last; i++)
+        free(walk->ring[i]);
+    free(walk->ring);
+}
+
+static int walk_record(const struct options *o, enum audit_record record, struct walk *walk,
+                       sbr_error *err)
 {
     const struct audit_options *own = o->own;
-    uint64_t last = UINT64_MAX;
 
-    if (own->last && text_parse_count(own->last, &last) != TEXT_OK)
-        return err_set(err, SBR_E_INVALID, "audit", "--last '%.40s' is no number", own->last);
-    if ((own->since && parse_since(own->since, lines->since, err) < 0) ||
-        audit_read(choose, lines, err) < 0)
-        return err->code;
-    if (lines->failed)
+    if (own->last && (text_parse_count(own->last, &walk->last) != TEXT_OK || walk->last > LAST_MAX))
+        return err_set(err, SBR_E_INVALID, "audit", "--last '%.40s' is no number up to %d",
+                       own->last, LAST_MAX);
+    if (own->last && !walk->last)
+        return 0;
+    walk->ring = walk->last ? calloc(walk->last, sizeof(*walk->ring)) : NULL;
+    if (walk->last && !walk->ring)
         return err_set_oom(err, "audit");
-    *ret_first = lines->n > last ? lines->n - (size_t)last : 0;
+    if ((own->since && parse_since(own->since, walk->since, err) < 0) ||
+        audit_chain_read(record, choose, walk, err) < 0)
+        return err->code;
+    if (walk->failed)
+        return err_set_oom(err, "audit");
+    if (walk->last)
+        visit_last(walk);
     return 0;
 }
 
-static void forget(struct lines *lines)
+static int list_record(const struct options *o, enum audit_record record, const char *name,
+                       void (*print)(void *, json_t *, const char *), sbr_error *err)
 {
-    for (size_t i = 0; i < lines->n; i++)
-        free(lines->at[i]);
-    free(lines->at);
+    const char *gap = "\n";
+    struct walk walk __attribute__((cleanup(walk_done))) = {
+        .visit = o->json ? print_element : print,
+        .context = &gap,
+    };
+
+    if (o->json)
+        printf("{\"%s\":[", name);
+    if (walk_record(o, record, &walk, err) < 0)
+        return err->code;
+    if (o->json)
+        printf("],\"damaged\":%zu}\n", walk.damaged);
+    else if (walk.damaged)
+        fprintf(stderr, "sandbox-run: %zu lines of the audit are damaged\n", walk.damaged);
+    return 0;
 }
 
 static int list_run(const struct options *o, sbr_error *err)
 {
-    struct lines lines __attribute__((cleanup(forget))) = { .n = 0 };
-    size_t first;
+    return list_record(o, AUDIT_RUNS, "runs", print_line, err);
+}
 
-    if (gather(o, &lines, &first, err) < 0)
-        return err->code;
-    for (size_t i = first; !o->json && i < lines.n; i++)
-        print_line(lines.at[i]);
-    if (o->json)
-        print_json(&lines, first);
-    else if (lines.damaged)
-        fprintf(stderr, "sandbox-run: %zu lines of the audit are damaged\n", lines.damaged);
-    return 0;
+/* Requests that the gateway refused, counted for each minute. */
+static int refused_run(const struct options *o, sbr_error *err)
+{
+    return list_record(o, AUDIT_REFUSED, "refused", print_refusals, err);
 }
 
 /* As they are kept, with the hashes of the chain. */
 static int export_run(const struct options *o, sbr_error *err)
 {
-    struct lines lines __attribute__((cleanup(forget))) = { .n = 0 };
-    size_t first;
+    struct walk walk __attribute__((cleanup(walk_done))) = { .visit = print_text };
 
-    if (gather(o, &lines, &first, err) < 0)
-        return err->code;
-    for (size_t i = first; i < lines.n; i++)
-        puts(lines.at[i]);
-    return 0;
+    return walk_record(o, AUDIT_RUNS, &walk, err);
 }
 
 /* One entry, with its code where that was kept. */
@@ -172,52 +250,101 @@ static int show_entry(const struct options *o, json_t *line, sbr_error *err)
     return 0;
 }
 
+/* A search for one entry. */
+struct wanted {
+    const struct options *o;
+    const char *id;
+    size_t found;
+    int r;
+    sbr_error *err;
+};
+
+static void show_wanted(void *context, json_t *line, const char *text)
+{
+    struct wanted *wanted = context;
+
+    (void)text;
+    if (wanted->r == 0 && !strncmp(text_at(line, "id"), wanted->id, strlen(wanted->id))) {
+        wanted->found++;
+        wanted->r = show_entry(wanted->o, line, wanted->err);
+    }
+}
+
 static int show_run(const struct options *o, sbr_error *err)
 {
-    struct lines lines __attribute__((cleanup(forget))) = { .n = 0 };
-    const char *id = o->positional[1];
-    size_t first = 0, found = 0;
-    int r = gather(o, &lines, &first, err);
+    struct wanted wanted = { .o = o, .id = o->positional[1], .err = err };
+    struct walk walk
+        __attribute__((cleanup(walk_done))) = { .visit = show_wanted, .context = &wanted };
 
-    for (size_t i = first; r == 0 && i < lines.n; i++) {
-        json_t *line = json_loads(lines.at[i], 0, NULL);
+    if (walk_record(o, AUDIT_RUNS, &walk, err) < 0 || wanted.r < 0)
+        return err->code;
+    return wanted.found ? 0
+                        : err_set(err, SBR_E_NOT_FOUND, "audit",
+                                  "no entry has an id that begins with '%.40s'; `sandbox-run audit "
+                                  "list` shows them",
+                                  wanted.id);
+}
 
-        if (!strncmp(text_at(line, "id"), id, strlen(id)) && ++found)
-            r = show_entry(o, line, err);
-        json_decref(line);
-    }
-    if (r < 0)
-        return r;
-    return found ? 0
-                 : err_set(err, SBR_E_NOT_FOUND, "audit",
-                           "no entry has an id that begins with '%.40s'; `sandbox-run audit list` "
-                           "shows them",
-                           id);
+static int verify_record(enum audit_record record, const char *name, struct audit_chain *ret,
+                         sbr_error *err)
+{
+    if (audit_chain_verify(record, ret, err) < 0)
+        return err->code;
+    if (ret->first_bad)
+        return err_set(err, SBR_E_DENIED, "audit",
+                       "the chain of %s breaks at line %llu: it was changed, or lines before it "
+                       "are missing",
+                       name, (unsigned long long)ret->first_bad);
+    return 0;
+}
+
+static void print_chain_json(const struct audit_chain *chain)
+{
+    printf("\"lines\":%llu,\"unchained\":%llu,\"torn\":%llu,\"gone\":",
+           (unsigned long long)chain->lines, (unsigned long long)chain->unchained,
+           (unsigned long long)chain->torn);
+    if (chain->gone_unknown)
+        printf("null");
+    else
+        printf("%llu", (unsigned long long)chain->gone);
+    printf(",\"head\":\"%s\"", chain->head);
+}
+
+static void print_chain(const char *name, const struct audit_chain *chain)
+{
+    printf("valid: %llu lines of %s, %llu torn, %llu from before the chain",
+           (unsigned long long)chain->lines, name, (unsigned long long)chain->torn,
+           (unsigned long long)chain->unchained);
+    if (chain->gone_unknown)
+        printf("; older lines made room, and nobody counted them");
+    else if (chain->gone)
+        printf("; %llu older lines made room, as `retention` says",
+               (unsigned long long)chain->gone);
+    printf("; head %s\n", chain->lines ? chain->head : "none");
 }
 
 /* The exit status is 125 for a chain that is broken. */
 static int verify_run(const struct options *o, sbr_error *err)
 {
     struct audit_view_counts code;
-    struct audit_chain chain;
+    struct audit_chain runs, refused;
 
-    if (audit_verify(&chain, err) < 0 || audit_view_count(&code, err) < 0)
+    if (verify_record(AUDIT_RUNS, "runs", &runs, err) < 0 ||
+        verify_record(AUDIT_REFUSED, "refused requests", &refused, err) < 0 ||
+        audit_view_count(&code, err) < 0)
         return err->code;
-    if (chain.first_bad)
-        return err_set(err, SBR_E_DENIED, "audit",
-                       "the chain breaks at line %llu: it was changed, or lines before it are "
-                       "missing",
-                       (unsigned long long)chain.first_bad);
-    if (o->json)
-        printf("{\"valid\":true,\"lines\":%llu,\"unchained\":%llu,\"torn\":%llu,\"code_kept\":%llu,"
-               "\"code_damaged\":%llu,\"head\":\"%s\"}\n",
-               (unsigned long long)chain.lines, (unsigned long long)chain.unchained,
-               (unsigned long long)chain.torn, (unsigned long long)code.kept,
-               (unsigned long long)code.damaged, chain.head);
-    else
-        printf("valid: %llu lines, %llu torn, %llu from before the chain; head %s\n",
-               (unsigned long long)chain.lines, (unsigned long long)chain.torn,
-               (unsigned long long)chain.unchained, chain.head);
+    if (o->json) {
+        printf("{\"valid\":true,");
+        print_chain_json(&runs);
+        printf(",\"code_kept\":%llu,\"code_damaged\":%llu,\"refused\":{",
+               (unsigned long long)code.kept, (unsigned long long)code.damaged);
+        print_chain_json(&refused);
+        printf("}}\n");
+    } else {
+        print_chain("runs", &runs);
+        if (refused.lines)
+            print_chain("refused requests", &refused);
+    }
     if (code.damaged)
         fprintf(stderr, "sandbox-run: the code of %llu programs is not what ran\n",
                 (unsigned long long)code.damaged);
@@ -242,10 +369,14 @@ static const struct {
     { "total_us", "in all" },
 };
 
-static void add_to_stats(json_t *stats, const json_t *line)
+static void add_to_stats(void *context, json_t *line, const char *text)
 {
+    json_t *stats = context;
     const char *language = text_at(json_object_get(line, "request"), "language");
 
+    (void)text;
+    json_object_set_new(stats, "entries",
+                        json_integer(json_integer_value(json_object_get(stats, "entries")) + 1));
     count(json_object_get(stats, "outcomes"), text_at(line, "outcome"));
     if (json_object_get(line, "kind"))
         return;
@@ -286,34 +417,30 @@ static void show_stats(json_t *stats)
 
 static int stats_run(const struct options *o, sbr_error *err)
 {
-    struct lines lines __attribute__((cleanup(forget))) = { .n = 0 };
-    size_t first;
-    json_t *stats;
+    json_t *stats =
+        json_pack("{s:i, s:{}, s:{}, s:{}}", "entries", 0, "outcomes", "languages", "callers");
+    struct walk walk
+        __attribute__((cleanup(walk_done))) = { .visit = add_to_stats, .context = stats };
+    int r = walk_record(o, AUDIT_RUNS, &walk, err);
 
-    if (gather(o, &lines, &first, err) < 0)
-        return err->code;
-    stats = json_pack("{s:I, s:{}, s:{}, s:{}}", "entries", (json_int_t)(lines.n - first),
-                      "outcomes", "languages", "callers");
-    for (size_t i = first; i < lines.n; i++) {
-        json_t *line = json_loads(lines.at[i], 0, NULL);
-
-        add_to_stats(stats, line);
-        json_decref(line);
-    }
-    if (o->json) {
+    if (r == 0 && o->json) {
         json_dumpf(stats, stdout, JSON_ENSURE_ASCII | JSON_COMPACT);
         putchar('\n');
-    } else {
+    } else if (r == 0) {
         show_stats(stats);
     }
     json_decref(stats);
-    return 0;
+    return r;
 }
 
 static const struct action actions[] = {
-    { "list", list_run, 0, 0, "" },     { "show", show_run, 1, 1, " ID" },
-    { "verify", verify_run, 0, 0, "" }, { "export", export_run, 0, 0, "" },
-    { "stats", stats_run, 0, 0, "" },   { 0 },
+    { "list", list_run, 0, 0, "" },
+    { "show", show_run, 1, 1, " ID" },
+    { "verify", verify_run, 0, 0, "" },
+    { "export", export_run, 0, 0, "" },
+    { "stats", stats_run, 0, 0, "" },
+    { "refused", refused_run, 0, 0, "" },
+    { 0 },
 };
 
 static int audit_run(struct options *o)
@@ -326,13 +453,15 @@ static int audit_run(struct options *o)
 
 const struct command cmd_audit = {
     .name = "audit",
-    .usage = "[list | show ID | verify | export | stats] [--since TIME] [--last N] [--json]",
+    .usage =
+        "[list | show ID | verify | export | stats | refused] [--since TIME] [--last N] [--json]",
     .help = "the runs on record, where the configuration has `audit: true`; whether it is whole",
     .examples =
         "Examples:\n"
         "  sandbox-run audit --since 2h\n"
         "  sandbox-run audit --last 10 --json\n"
         "  sandbox-run audit verify             says whether a line was changed or removed\n"
+        "  sandbox-run audit refused            what the HTTP gateway refused, minute by minute\n"
         "  sandbox-run audit stats --since 24h\n",
     .options = (const struct option *const[]){ own_options, options_report, options_look,
                                                options_general, NULL },

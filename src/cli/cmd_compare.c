@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/jsonw.h"
+#include "base/scope.h"
 #include "base/string_list.h"
+#include "base/text.h"
 #include "cli/measured.h"
 #include "cli/present.h"
 #include "cli/source.h"
@@ -52,17 +54,20 @@ struct compare_call {
     struct comparison comparison;
 };
 
-static int add_input(struct compare_call *c, const char *path, sbr_error *err)
+static int add_input(struct compare_call *c, struct cases *cases, const char *path, sbr_error *err)
 {
     sbr_input *grown = reallocarray(c->inputs, c->names.n + 1, sizeof(*c->inputs));
+    scoped_free char *name = cases ? text_format("%s/%s", c->own->cases, path) : strdup(path);
     char *data = NULL;
     size_t len = 0;
 
-    if (!grown)
+    if (!grown || !name)
         return err_set_oom(err, "compare");
     c->inputs = grown;
     grown[c->names.n] = (sbr_input){ 0 };
-    if (string_list_add(&c->names, path, err) < 0 || source_read_path(path, &data, &len, err) < 0)
+    if (string_list_add(&c->names, name, err) < 0 ||
+        (cases ? cases_read(cases, path, &data, &len, err)
+               : source_read_path(path, &data, &len, err)) < 0)
         return err->code;
     grown[c->names.n - 1] = (sbr_input){ c->names.items[c->names.n - 1], data, len };
     return 0;
@@ -74,13 +79,13 @@ static int read_inputs(struct compare_call *c, sbr_error *err)
     int r = 0;
 
     for (size_t i = 0; i < c->own->inputs.n; i++)
-        if (add_input(c, c->own->inputs.items[i], err) < 0)
+        if (add_input(c, NULL, c->own->inputs.items[i], err) < 0)
             return err->code;
     if (c->own->cases) {
-        if (cases_load(c->own->cases, &cases, err) < 0)
+        if (cases_load(c->own->cases, c->o->request, &cases, err) < 0)
             return err->code;
         for (size_t i = 0; r == 0 && i < cases.n; i++)
-            r = add_input(c, cases.items[i].input, err);
+            r = add_input(c, &cases, cases.items[i].input, err);
         cases_done(&cases);
     }
     return r;

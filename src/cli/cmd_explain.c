@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "cli/cli.h"
 #include "cli/explain_text.h"
@@ -78,14 +79,13 @@ static int make_plan(struct options *o, char **ret, sbr_error *err)
 
 static int explain_text(const char *text, size_t len, const struct options *o, sbr_error *err)
 {
-    json_error_t where;
-    json_t *record = json_loadb(text, len, JSON_ALLOW_NUL, &where);
+    sbr_error fault;
+    json_t *record = json_read(text, len, &json_read_answer, JSON_ALLOW_NUL, "the record", &fault);
     json_t *explanation = record ? explain_record(record) : NULL;
     int r = 0;
 
     if (!record)
-        r = err_set(err, SBR_E_INVALID, "explain", "line %d is no JSON: %.100s", where.line,
-                    where.text);
+        r = err_set(err, SBR_E_INVALID, "explain", "%s", fault.message);
     else if (!explanation)
         r = err_set(err, SBR_E_INVALID, "explain",
                     "this is neither a result (of --json) nor a plan (of `plan --json`)");

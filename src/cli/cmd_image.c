@@ -20,13 +20,15 @@
 
 struct image_options {
     bool plain_http;
-    const char *tag;
+    const char *max_size, *tag;
 };
 
 /* clang-format off */
 static const struct option own_options[] = {
     { 0, "plain-http", NULL, "of `pull`: the registry has no TLS",
       OPTION_OWN(struct image_options, plain_http) },
+    { 0, "max-size", "SIZE", "of `pull`: of what is unpacked (default: 40 times the packed size)",
+      OPTION_OWN(struct image_options, max_size) },
     { 0, "tag", "NAME", "of `build`: what the image is called (default: localhost/NAME:latest)",
       OPTION_OWN(struct image_options, tag) },
     { 'q', "quiet", NULL, "do not say what was done", OPTION_FIELD(quiet) },
@@ -98,13 +100,20 @@ static int pull_run(const struct options *o, sbr_error *err)
     struct said said = { .o = o };
     struct image_pull pull;
     char id[SHA256_HEX_SIZE];
+    enum text_fault fault;
+    uint64_t most = 0;
     sbr_runtime *rt;
     int r;
 
+    fault = own->max_size ? text_parse_size(own->max_size, &most) : TEXT_OK;
+    if (fault != TEXT_OK)
+        return err_set(err, SBR_E_INVALID, "image", "--max-size '%.80s' %s; give one as in 20g",
+                       own->max_size, text_fault_reason(fault));
     if (runner_open(RUNNER_ONCE, true, &rt, err) < 0)
         return err->code;
     pull = pull_of(rt, &said);
     pull.plain_http = own->plain_http;
+    pull.max_size = most;
     r = image_pull(&pull, o->positional[1], id, err);
     clear(&said);
     sbr_runtime_close(rt);

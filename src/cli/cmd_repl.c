@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "cli/present.h"
@@ -127,10 +128,10 @@ static int open_session(struct repl *r, sbr_error *err)
     r->language = language ? language : DEFAULT_LANGUAGE;
     r->display.language = r->language;
     if (request_set_text(&r->o->request->language, r->language, err) < 0 ||
-        bring_files(r->o, err) < 0 || settings_bring_image(r->o, err) < 0 ||
+        bring_files(r->o, err) < 0 || settings_apply(r->o, err) < 0 ||
         sbr_session_create(r->o->request, &bounds, &json, err) < 0)
         return err->code;
-    made = json_loads(json, 0, NULL);
+    made = json_read_own(json, 0);
     snprintf(r->id, sizeof(r->id), "%s", json_string_value(json_object_get(made, "id")));
     r->ours = true;
     json_decref(made);
@@ -208,9 +209,11 @@ const struct command cmd_repl = {
                 "  sandbox-run repl javascript --memory 1g\n"
                 "  sandbox-run repl python --dep numpy --file data.csv\n"
                 "  echo '6 * 7' | sandbox-run repl\n",
-    .options = (const struct option *const[]){ options_program, options_language_file,
-                                               options_trees, options_network, options_isolation,
-                                               options_look, options_general, NULL },
+    .options =
+        (const struct option *const[]){ options_program, options_language_file, options_trees,
+                                        options_network, options_isolation, options_config,
+                                        options_look, options_general, NULL },
     .limits = LIMITS_ALL,
+    .names_language = true,
     .run = repl_run,
 };

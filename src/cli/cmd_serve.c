@@ -1,5 +1,6 @@
 /* serve: options to numbers, and the engine's state as a table. */
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -7,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "cli/amounts.h"
@@ -263,7 +265,7 @@ static int print_status(const struct options *o)
         printf("%s\n", text);
         return 0;
     }
-    status = json_loads(text, 0, NULL);
+    status = json_read_own(text, 0);
     if (!status) {
         err_set(&err, SBR_E_BUG, "engine", "the engine's answer cannot be read");
         return cli_fail(o, &err);
@@ -347,12 +349,36 @@ static int serve_here(const struct options *o, struct engine_config *config)
     return r < 0 ? cli_fail(o, &err) : 0;
 }
 
+/* An engine that failed has said why; one that was killed has not. */
+static int report_end(const struct options *o, pid_t pid)
+{
+    siginfo_t info = { 0 };
+    sbr_error err;
+    int r;
+
+    do
+        r = waitid(P_PID, (id_t)pid, &info, WEXITED);
+    while (r < 0 && errno == EINTR);
+    if (r == 0 && info.si_code == CLD_EXITED && info.si_status)
+        return info.si_status;
+    if (r == 0 && info.si_code != CLD_EXITED)
+        err_set(&err, SBR_E_SYSTEM, "engine",
+                "the engine, process %d, was ended by %s before it was ready; start it again, and "
+                "see the kernel's log if it happens again",
+                (int)pid, strsignal(info.si_status));
+    else
+        err_set(&err, SBR_E_SYSTEM, "engine", "the engine, process %d, ended before it was ready",
+                (int)pid);
+    return cli_fail(o, &err);
+}
+
 /* Until the engine is ready, its words are ours; then it has none. */
 static int serve_behind(const struct options *o, struct engine_config *config)
 {
     struct background *background = config->context;
     scoped_fd int reading = -1;
-    int fds[2], status;
+    ssize_t n;
+    int fds[2];
     char byte;
     pid_t pid;
     sbr_error err;
@@ -371,9 +397,10 @@ static int serve_behind(const struct options *o, struct engine_config *config)
     }
     close(fds[1]);
     reading = fds[0];
-    if (read(reading, &byte, 1) == 1)
-        return 0;
-    return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_OURS;
+    do
+        n = read(reading, &byte, 1);
+    while (n < 0 && errno == EINTR);
+    return n == 1 ? 0 : report_end(o, pid);
 }
 
 static int stop_engine(const struct options *o)

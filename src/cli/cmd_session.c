@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "cli/action.h"
@@ -52,14 +53,14 @@ static int create_run(const struct options *o, sbr_error *err)
                        "say which language: `sandbox-run session create python`");
     if ((language && request_set_text(&o->request->language, language, err) < 0) ||
         session_bring_files(o, err) < 0 || session_read_bounds(o, &bounds, err) < 0 ||
-        settings_bring_image(o, err) < 0 || sbr_session_create(o->request, &bounds, &json, err) < 0)
+        settings_apply(o, err) < 0 || sbr_session_create(o->request, &bounds, &json, err) < 0)
         return err->code;
     session_words_keep(json, false);
     if (o->json) {
         session_print_json(json);
         return 0;
     }
-    made = json_loads(json, 0, NULL);
+    made = json_read_own(json, 0);
     printf("%s\n", json_string_value(json_object_get(made, "id")));
     json_decref(made);
     return 0;
@@ -90,7 +91,7 @@ static int list_run(const struct options *o, sbr_error *err)
         session_print_json(json);
         return 0;
     }
-    all = json_loads(json, 0, NULL);
+    all = json_read_own(json, 0);
     json_array_foreach(json_object_get(all, "sessions"), i, one)
         print_row(one);
     if (!i)
@@ -281,9 +282,10 @@ const struct command cmd_session = {
     .options =
         (const struct option *const[]){ options_program, options_language_file, options_trees,
                                         options_network, options_isolation, own_options,
-                                        options_json, options_stream, options_output, options_look,
-                                        options_general, NULL },
+                                        options_json, options_stream, options_output,
+                                        options_config, options_look, options_general, NULL },
     .limits = LIMITS_ALL,
+    .names_language = true,
     .own_size = sizeof(struct session_options),
     .ids = "session list 2>/dev/null | sed \"s/ .*//\"",
     .actions = actions,

@@ -152,10 +152,18 @@ static int run_checks(struct verify_input *in, sbr_runtime *rt, struct verificat
     return verify_run(rt, in->o->request, &how, &hooks, v, err);
 }
 
+static int open_runtime(struct verify_input *in, sbr_runtime **ret, sbr_error *err)
+{
+    int r = runner_open(RUNNER_LONG, in->o->cold, ret, err);
+
+    in->rt = *ret;
+    return r;
+}
+
 static int verify_command(struct options *o)
 {
     struct verify_input in = { .o = o, .own = o->own, .write = SAVE_FILE_NONE };
-    struct verification v = { .dir_fd = -1 };
+    struct verification v = { .tree = { .fd = -1 } };
     const char *written = NULL;
     sbr_runtime *rt = NULL;
     sbr_error err;
@@ -163,8 +171,8 @@ static int verify_command(struct options *o)
 
     if (in.own->install_hook)
         return git_hook_install(o);
-    if (check_write(in.own, &err) < 0 || verify_files_collect(&in, &err) < 0 ||
-        open_write(&in, &err) < 0 || runner_open(RUNNER_LONG, o->cold, &rt, &err) < 0 ||
+    if (check_write(in.own, &err) < 0 || open_runtime(&in, &rt, &err) < 0 ||
+        verify_files_collect(&in, &err) < 0 || open_write(&in, &err) < 0 ||
         run_checks(&in, rt, &v, &err) < 0 || write_file(&in, &v, &written, &err) < 0) {
         status = cli_fail(o, &err);
     } else {

@@ -18,6 +18,7 @@ struct verify_options {
 struct verify_input {
     struct options *o;
     const struct verify_options *own;
+    const sbr_runtime *rt;
     char project[PATH_MAX];   /* empty: files by themselves */
     struct string_list files; /* that are checked */
     struct save_file write;   /* of --write */

@@ -10,6 +10,7 @@
 
 #include "base/encoding.h"
 #include "base/fd.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "cli/amounts.h"
 #include "cli/cli.h"
@@ -195,7 +196,7 @@ static void show_wait(struct display *d, json_int_t before)
 
 void display_event(void *context, const char *line, size_t len)
 {
-    json_t *event = json_loadb(line, len, JSON_ALLOW_NUL, NULL);
+    json_t *event = json_read(line, len, &json_read_answer, JSON_ALLOW_NUL, "the event", NULL);
     const char *type = json_string_value(json_object_get(event, "type"));
 
     if (type && !strcmp(type, "stdout"))

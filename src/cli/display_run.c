@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "cli/cli.h"
@@ -15,8 +16,6 @@
 /* The program's text, which becomes the cell: --code, the only file, or a file of the project. */
 static int take_code(sbr_request *req, char **ret, size_t *ret_len, sbr_error *err)
 {
-    scoped_free char *path = NULL;
-
     if (req->code) {
         *ret = take_ptr(req->code);
         *ret_len = req->code_len;
@@ -24,9 +23,13 @@ static int take_code(sbr_request *req, char **ret, size_t *ret_len, sbr_error *e
         return 0;
     }
     if (req->program) {
-        path = text_format("%s/%s", req->project, req->program);
+        int r = source_read_program(req, ret, ret_len, err);
+
+        if (r == 0)
+            r = err_set(err, SBR_E_NOT_FOUND, "program",
+                        "there is no '%.200s' in the project, or it is a link", req->program);
         free(take_ptr(req->program));
-        return path ? source_read_path(path, ret, ret_len, err) : err_set_oom(err, "display");
+        return r < 0 ? r : 0;
     }
     if (!req->n_files)
         return err_set(err, SBR_E_INVALID, "display",
@@ -69,7 +72,7 @@ static int run_cell(struct display *display, const struct session_cell *cell, sb
 
     if (r < 0)
         return r;
-    session = json_loads(made, 0, NULL);
+    session = json_read_own(made, 0);
     if ((r = sbr_session_open(session_text(session, "id"), &s, err)) == 0)
         r = session_show_cell(s, cell, display, err);
     sbr_session_free(s);

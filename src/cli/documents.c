@@ -97,7 +97,7 @@ static int load_policy(struct options *o, sbr_error *err)
     return request_set_text(&o->request->policy, policy->name, err);
 }
 
-static int apply_config(struct options *o, sbr_error *err)
+static int apply_config(const struct options *o, sbr_error *err)
 {
     const char *line = o->config && !o->quiet ? o->config->notes.data : NULL;
 

@@ -11,7 +11,7 @@ struct documents {
     int (*read_config)(struct options *o, sbr_error *err);
     void (*free_config)(struct options *o);
     /* Sets what the request leaves open, and reports on stderr what was not taken. */
-    int (*apply_config)(struct options *o, sbr_error *err);
+    int (*apply_config)(const struct options *o, sbr_error *err);
     /* How long things are kept; NULL: the default. */
     const struct retention *(*retention)(const struct options *o);
     /* --policy FILE, the user's languages and --language-file; of languages, later ones count

@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/inode.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "cli/cmd_verify.h"
-#include "cli/git_repo.h"
+#include "lib/git_repo.h"
+#include "lib/runner.h"
 
 #define OURS "# Installed by `sandbox-run verify --install-hook`."
 #define MOST_READ (64 * 1024)
@@ -39,57 +41,119 @@ static const struct git_hook *find_hook(const char *name)
     return NULL;
 }
 
-/* Where git looks for it: core.hooksPath counts. */
-static int find_place(const char *name, char **ret, sbr_error *err)
+/* The repository's own configuration may come from anyone: where it sends hooks, nothing is written.
+ * A hook elsewhere would not run then. */
+static int check_own_path(const struct git_repo *repo, const struct git_hook *hook, sbr_error *err)
 {
-    scoped_free char *below = text_format("hooks/%s", name), *path = NULL;
-    const char *const words[] = { "rev-parse", "--git-path", below, NULL };
-    char top[PATH_MAX];
-    size_t len = 0;
+    static const char *const words[] = {
+        "config", "--default", "", "--get", "core.hooksPath", NULL
+    };
+    struct buf text;
+    char shown[200];
 
-    if (!below)
-        return err_set_oom(err, "git");
-    if (!git_repo_find(".", top))
-        return err_set(err, SBR_E_INVALID, "git",
-                       "this directory is in no git repository; go to one, or `git init` makes it");
-    if (git_repo_ask(top, words, &path, &len, err) < 0)
+    if (git_repo_ask(repo, words, NULL, &text, err) < 0)
         return err->code;
-    path[strcspn(path, "\n")] = '\0';
-    *ret = path[0] == '/' ? take_ptr(path) : text_format("%s/%s", top, path);
-    return *ret ? 0 : err_set_oom(err, "git");
+    text_copy_visibly(shown, sizeof(shown), text.len ? text.data : "",
+                      text.len ? strcspn(text.data, "\n") : 0);
+    buf_done(&text);
+    if (!shown[0])
+        return 0;
+    return err_set(
+        err, SBR_E_INVALID, "git",
+        "the configuration of the repository has its hooks in '%.150s', where nothing is "
+        "written for it; add the line `%s` to its %s there",
+        shown, hook->line, hook->name);
+}
+
+static int open_hooks_of(const struct git_repo *repo, char **ret_path, sbr_error *err)
+{
+    bool linked = repo->common[0];
+    scoped_fd int top = open(linked ? repo->common : repo->top, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    scoped_fd int git =
+        top < 0 ? -1 : inode_open_beneath(top, linked ? "." : ".git", O_PATH | O_DIRECTORY, 0);
+    int fd;
+
+    *ret_path =
+        linked ? text_format("%s/hooks", repo->common) : text_format("%s/.git/hooks", repo->top);
+    if (!*ret_path)
+        return err_set_oom(err, "git");
+    if (git >= 0)
+        (void)mkdirat(git, "hooks", 0777); /* a bare template leaves it out */
+    fd = git < 0 ? -1 : inode_open_beneath(git, "hooks", O_RDONLY | O_DIRECTORY, 0);
+    return fd >= 0 ? fd
+                   : err_set_errno(err, "git",
+                                   "cannot open '%.200s', which must be a directory "
+                                   "and no link",
+                                   *ret_path);
+}
+
+/* The directory of hooks: the user's own, where the user's configuration has one for all
+ * repositories, else the repository's.  Returns its fd. */
+static int open_hooks(const struct git_repo *repo, const struct git_hook *hook, char **ret_path,
+                      sbr_error *err)
+{
+    int fd;
+
+    if (check_own_path(repo, hook, err) < 0 || git_repo_user_hooks(ret_path, err) < 0)
+        return err->code;
+    if (!*ret_path)
+        return open_hooks_of(repo, ret_path, err);
+    fd = open(*ret_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd >= 0 ? fd
+                   : err_set_errno(err, "git",
+                                   "cannot open '%.200s', where core.hooksPath of your "
+                                   "configuration has hooks; make it",
+                                   *ret_path);
 }
 
 /* 0: the place is free; 1: our own hook is there; an error: another one is. */
-static int look(const char *path, const struct git_hook *hook, sbr_error *err)
+static int look(int dir_fd, const char *path, const struct git_hook *hook, sbr_error *err)
 {
-    scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct stat st;
+    scoped_fd int fd = inode_open_regular(dir_fd, hook->name, &st);
     scoped_free char *data = NULL;
     size_t len = 0;
 
     if (fd < 0 && errno == ENOENT)
         return 0;
-    if (fd < 0)
-        return err_set_errno(err, "git", "cannot read '%.200s'", path);
-    if (fd_read_text(fd, MOST_READ, &data, &len, err) == 0 && strstr(data, OURS))
+    if (fd >= 0 && fd_read_text(fd, MOST_READ, &data, &len, err) == 0 && strstr(data, OURS))
         return 1;
     return err_set(err, SBR_E_INVALID, "git",
-                   "'%.200s' is a hook of another origin and stays as it is; add the line `%s` to "
-                   "it",
-                   path, hook->line);
+                   "'%.200s/%s' is a hook of another origin and stays as it is; add the line `%s` "
+                   "to it",
+                   path, hook->name, hook->line);
 }
 
-static int write_hook(const char *path, const char *text, sbr_error *err)
+static int write_hook(int dir_fd, const char *path, const struct git_hook *hook, sbr_error *err)
 {
-    scoped_free char *dir = strndup(path, (size_t)(strrchr(path, '/') - path));
-    scoped_fd int fd = -1;
+    scoped_fd int fd =
+        openat(dir_fd, hook->name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0755);
 
-    if (!dir)
-        return err_set_oom(err, "git");
-    (void)mkdir(dir, 0777); /* a bare template leaves it out; the next line reports what is wrong */
-    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
-    if (fd < 0 || fd_write_all(fd, text, strlen(text)) < 0)
-        return err_set_errno(err, "git", "cannot write '%.200s'", path);
+    if (fd < 0 || fd_write_all(fd, hook->text, strlen(hook->text)) < 0)
+        return err_set_errno(err, "git", "cannot write '%.200s/%s'", path, hook->name);
     return 0;
+}
+
+/* 1: it was there already. */
+static int install(const struct options *o, const struct git_hook *hook, char **ret_path,
+                   sbr_error *err)
+{
+    scoped_fd int dir_fd = -1;
+    sbr_runtime *rt = NULL;
+    struct git_repo repo;
+    int r = runner_open(RUNNER_LONG, o->cold, &rt, err);
+
+    if (r == 0)
+        r = git_repo_open(rt, ".", &repo, err);
+    if (r == 0)
+        r = dir_fd = open_hooks(&repo, hook, ret_path, err);
+    sbr_runtime_close(rt);
+    if (r < 0) {
+        dir_fd = -1;
+        return r;
+    }
+    r = look(dir_fd, *ret_path, hook, err);
+    return r == 0 ? write_hook(dir_fd, *ret_path, hook, err) : r;
 }
 
 int git_hook_install(const struct options *o)
@@ -105,11 +169,9 @@ int git_hook_install(const struct options *o)
                 "--install-hook takes pre-commit or pre-push, and no file");
         return cli_fail(o, &err);
     }
-    if (find_place(name, &path, &err) < 0)
+    r = install(o, hook, &path, &err);
+    if (r < 0)
         return cli_fail(o, &err);
-    r = look(path, hook, &err);
-    if (r < 0 || (r == 0 && write_hook(path, hook->text, &err) < 0))
-        return cli_fail(o, &err);
-    printf("%s: %s\n", r ? "is there already" : "installed", path);
+    printf("%s: %s/%s\n", r ? "is there already" : "installed", path, name);
     return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_read.h"
 #include "base/save.h"
 #include "base/scope.h"
 #include "base/text.h"
@@ -40,7 +41,7 @@ static void show_line(void *context, const char *line, size_t len)
     if (book->o->json)
         return;
     display_event(&book->display, line, len);
-    event = json_loadb(line, len, JSON_ALLOW_NUL, NULL);
+    event = json_read(line, len, &json_read_answer, JSON_ALLOW_NUL, "the event", NULL);
     if (!strcmp(session_text(event, "type"), "end"))
         display_result(&book->display, json_object_get(event, "result"));
     json_decref(event);
@@ -101,7 +102,7 @@ static int write_back(struct notebook *book, const char *text, sbr_error *err)
 /* The exit status: that of the last cell. */
 static int finish(const struct notebook *book, const char *json)
 {
-    json_t *report = json_loads(json, JSON_ALLOW_NUL, NULL);
+    json_t *report = json_read_own(json, JSON_ALLOW_NUL);
     const json_t *results = json_object_get(report, "results");
     const json_t *last = json_array_get(results, json_array_size(results) - 1);
     json_int_t failed = json_integer_value(json_object_get(report, "failed"));
@@ -146,7 +147,7 @@ static int run_in_session(struct notebook *book, int *ret_status, sbr_error *err
 
     if (r < 0)
         return r;
-    session = json_loads(made, 0, NULL);
+    session = json_read_own(made, 0);
     r = execute(book, session_text(session, "id"), ret_status, err);
     if (sbr_session_finish(session_text(session, "id"), &closed, r < 0 ? &ignored : err) < 0 &&
         r == 0)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "cli/session_actions.h"
 
@@ -49,7 +50,7 @@ json_t *repl_ask(struct repl *r, json_t *take_request, sbr_error *err)
     }
     if (sbr_session_call(r->session, request, &answer, err) < 0)
         return NULL;
-    return json_loads(answer, JSON_ALLOW_NUL, NULL);
+    return json_read_own(answer, JSON_ALLOW_NUL);
 }
 
 /* A session that its cell ended: by `exit`, or because its kernel died. */
@@ -81,7 +82,7 @@ int repl_execute(struct repl *r, const char *code, size_t len, sbr_error *err)
     pending = 0;
     if (status < 0)
         return status;
-    result = json_loads(json, JSON_ALLOW_NUL, NULL);
+    result = json_read_own(json, JSON_ALLOW_NUL);
     if (r->o->json && !r->o->stream)
         session_print_json(json);
     else if (!r->o->stream)

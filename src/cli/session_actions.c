@@ -6,6 +6,7 @@
 
 #include "base/encoding.h"
 #include "base/fd.h"
+#include "base/json_read.h"
 #include "base/save.h"
 #include "base/scope.h"
 #include "base/text.h"
@@ -61,7 +62,7 @@ int session_bring_files(const struct options *o, sbr_error *err)
 
 void session_print_closed(const char *json, const struct options *o)
 {
-    json_t *answer = json_loads(json, JSON_ALLOW_NUL, NULL);
+    json_t *answer = json_read_own(json, JSON_ALLOW_NUL);
     const char *changes = session_text(answer, "changes_id");
 
     if (o->json)
@@ -134,7 +135,7 @@ int session_fork_run(const struct options *o, sbr_error *err)
         session_print_json(json);
         return 0;
     }
-    made = json_loads(json, 0, NULL);
+    made = json_read_own(json, 0);
     printf("%s\n", session_text(made, "id"));
     json_decref(made);
     return 0;
@@ -188,7 +189,7 @@ int session_limits_run(const struct options *o, sbr_error *err)
         return session_ask(o, "{\"op\": \"limits\"}", err);
     if (session_call(o->positional[1], json_pack("{s:s}", "op", "limits"), &json, err) < 0)
         return err->code;
-    limits = json_loads(json, 0, NULL);
+    limits = json_read_own(json, 0);
     session_print_limits(limits);
     json_decref(limits);
     return 0;
@@ -219,7 +220,7 @@ int session_files_run(const struct options *o, sbr_error *err)
         session_print_json(json);
         return 0;
     }
-    answer = json_loads(json, JSON_ALLOW_NUL, NULL);
+    answer = json_read_own(json, JSON_ALLOW_NUL);
     json_array_foreach(json_object_get(answer, "files"), i, file)
         printf("%10lld  %s\n", (long long)json_integer_value(json_object_get(file, "size")),
                session_text(file, "path"));
@@ -293,7 +294,7 @@ int session_get_run(const struct options *o, sbr_error *err)
         session_print_json(json);
         return 0;
     }
-    answer = json_loads(json, JSON_ALLOW_NUL, NULL);
+    answer = json_read_own(json, JSON_ALLOW_NUL);
     r = encoding_from_base64(session_text(answer, "data_b64"), &data, &len);
     json_decref(answer);
     if (r < 0)
@@ -365,7 +366,7 @@ static void print_difference(const json_t *one)
 /* 0: everything came as it was recorded; 1: not. */
 static int show_replay(const char *json, const struct options *o)
 {
-    json_t *report = json_loads(json, JSON_ALLOW_NUL, NULL), *one;
+    json_t *report = json_read_own(json, JSON_ALLOW_NUL), *one;
     const json_t *different = json_object_get(report, "different");
     int status = json_array_size(different) || json_is_true(json_object_get(report, "lost"));
     size_t i;
@@ -389,10 +390,9 @@ static int make_session(const struct options *o, const char *language, char **re
 
     if (request_set_text(&o->request->language, o->lang ? o->lang : language, err) < 0 ||
         session_bring_files(o, err) < 0 || session_read_bounds(o, &bounds, err) < 0 ||
-        settings_bring_image(o, err) < 0 ||
-        sbr_session_create(o->request, &bounds, ret_made, err) < 0)
+        settings_apply(o, err) < 0 || sbr_session_create(o->request, &bounds, ret_made, err) < 0)
         return err->code;
-    made = json_loads(*ret_made, 0, NULL);
+    made = json_read_own(*ret_made, 0);
     r = sbr_session_open(session_text(made, "id"), ret, err);
     json_decref(made);
     return r;
@@ -413,7 +413,7 @@ static int replay_alone(const struct options *o, const char *text, size_t len, c
     if (r == 0)
         r = sbr_session_replay(s, text, len, ret, err);
     sbr_session_free(s);
-    session = made ? json_loads(made, 0, NULL) : NULL;
+    session = json_read_own(made, 0);
     if (session)
         (void)!sbr_session_close(session_text(session, "id"), &ignored);
     json_decref(session);
@@ -457,7 +457,7 @@ static int restore(const struct options *o, sbr_error *err)
     if (r == 0 && o->json) {
         session_print_json(made);
     } else if (r == 0) {
-        answer = json_loads(made, 0, NULL);
+        answer = json_read_own(made, 0);
         printf("%s\n", session_text(answer, "id"));
         json_decref(answer);
     }

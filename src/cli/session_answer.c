@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "cli/amounts.h"
@@ -21,7 +22,7 @@ const char *session_text(const json_t *object, const char *key)
 
 void session_print_json(const char *text)
 {
-    json_t *json = present_has_lines() ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
+    json_t *json = present_has_lines() ? json_read_own(text, JSON_ALLOW_NUL) : NULL;
     scoped_free char *lines = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
 
     json_decref(json);
@@ -184,7 +185,7 @@ void session_print_vars(struct display *d, const json_t *vars)
 
 void session_print_answer(const struct options *o, const char *text)
 {
-    json_t *answer = o->json ? NULL : json_loads(text, JSON_ALLOW_NUL, NULL);
+    json_t *answer = o->json ? NULL : json_read_own(text, JSON_ALLOW_NUL);
     const json_t *vars = json_object_get(json_object_get(answer, "data"), "vars");
     struct display display;
 

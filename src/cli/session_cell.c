@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "cli/session_actions.h"
 
@@ -48,7 +49,7 @@ int session_show_cell(sbr_session *s, const struct session_cell *cell, struct di
     session_watch_interrupt(NULL);
     if (r < 0)
         return r;
-    result = json_loads(json, JSON_ALLOW_NUL, NULL);
+    result = json_read_own(json, JSON_ALLOW_NUL);
     if (o->json && !o->stream)
         session_print_json(json);
     else if (!o->stream)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "cli/session_actions.h"
 #include "model/executes.h"
@@ -18,7 +19,7 @@ int session_diff_run(const struct options *o, sbr_error *err)
         session_print_json(json);
         return 0;
     }
-    answer = json_loads(json, 0, NULL);
+    answer = json_read_own(json, 0);
     fputs(session_text(answer, "diff"), stdout);
     fflush(stdout);
     fprintf(stderr, "sandbox-run: %s\n", session_text(answer, "changes_summary"));
@@ -81,7 +82,7 @@ int session_apply_run(const struct options *o, sbr_error *err)
 
     if (session_call(session, json_pack("{s:s, s:b}", "op", "diff", "keep", 1), &json, err) < 0)
         return err->code;
-    answer = json_loads(json, 0, NULL);
+    answer = json_read_own(json, 0);
     id = strdup(session_text(answer, "changes_id"));
     json_decref(answer);
     words = calloc(o->n_positional, sizeof(*words));

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "cli/session_actions.h"
 
@@ -22,13 +23,21 @@ static void print_answer(const json_t *answer, size_t seq, uint64_t began_us, bo
         puts(line);
 }
 
+/* The next line's; NULL: there is none. */
+static json_t *next_answer(FILE *from)
+{
+    scoped_free char *line = NULL;
+    size_t size = 0;
+
+    return getline(&line, &size, from) < 0 ? NULL : json_read_own(line, JSON_ALLOW_NUL);
+}
+
 static void print_answers(FILE *from, uint64_t began_us)
 {
-    const size_t flags = JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL;
-    json_t *answer = json_loadf(from, flags, NULL), *next;
+    json_t *answer = next_answer(from), *next;
 
     for (size_t seq = 0; answer; seq++) {
-        next = json_loadf(from, flags, NULL);
+        next = next_answer(from);
         print_answer(answer, seq, began_us, !next);
         json_decref(answer);
         answer = next;

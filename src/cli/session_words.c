@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "cli/session_actions.h"
 
@@ -49,7 +50,7 @@ static void tell_session(const char *id, json_t *take_request)
 void session_words_keep(const char *json, bool restored)
 {
     scoped_free char *directory = get_current_dir_name();
-    json_t *words = own_words(restored ? "restore" : "create"), *made = json_loads(json, 0, NULL);
+    json_t *words = own_words(restored ? "restore" : "create"), *made = json_read_own(json, 0);
 
     if (restored)
         json_array_remove(words, 0); /* the id */
@@ -68,7 +69,7 @@ static json_t *recorded(const char *id, sbr_error *err)
 
     if (sbr_session_list(&text, err) < 0)
         return NULL;
-    all = json_loads(text, 0, NULL);
+    all = json_read_own(text, 0);
     json_array_foreach(json_object_get(all, "sessions"), i, one) {
         const char *there = json_string_value(json_object_get(one, "id"));
 

@@ -28,9 +28,14 @@ static const char *program_word(const struct options *o)
     return !o->code && !o->request_path && o->rest ? *o->rest : NULL;
 }
 
+static bool names_program(const struct command *command)
+{
+    return command->limits && !command->command_line && !command->names_language;
+}
+
 const char *settings_start(const struct options *o, char dir[CONFIG_PATH_SIZE])
 {
-    const char *word = o->command->limits && !o->command->command_line ? program_word(o) : NULL;
+    const char *word = names_program(o->command) ? program_word(o) : NULL;
     struct stat st;
     char *slash;
 
@@ -72,14 +77,11 @@ void settings_retain(const struct options *o)
     _exit(0);
 }
 
-int settings_bring_image(const struct options *o, sbr_error *err)
+int settings_apply(const struct options *o, sbr_error *err)
 {
-    return o->documents ? o->documents->bring_image(o, err) : 0;
-}
-
-int settings_apply(struct options *o, sbr_error *err)
-{
-    if (o->documents && o->documents->apply_config(o, err) < 0)
+    if (!o->documents)
+        return 0;
+    if (o->documents->apply_config(o, err) < 0)
         return err->code;
-    return settings_bring_image(o, err);
+    return o->documents->bring_image(o, err);
 }

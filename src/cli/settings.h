@@ -16,9 +16,7 @@ bool settings_exist(const struct options *o);
 bool settings_names_policy_file(const struct options *o);
 /* After the answer: cleans what is kept, when it is time. */
 void settings_retain(const struct options *o);
-/* Pulls the image that the request, complete by now, needs and that is not here. */
-int settings_bring_image(const struct options *o, sbr_error *err) must_check;
-/* Sets what the request leaves open, and brings its image. */
-int settings_apply(struct options *o, sbr_error *err) must_check;
+/* Sets what the request leaves open, and pulls the image that it needs and that is not here. */
+int settings_apply(const struct options *o, sbr_error *err) must_check;
 
 #endif

@@ -31,7 +31,10 @@ int source_prepare_tests(enum source_tests how, sbr_request *req, sbr_error *err
 /* The bytes of a regular file; the caller frees them. */
 int source_read_path(const char *path, char **ret, size_t *ret_len, sbr_error *err) must_check;
 
-/* A directory with a main file; used by source_load. */
+/* The same of the request's program, which is one of its project: 1; 0: there is none, or a link. */
+int source_read_program(const sbr_request *req, char **ret, size_t *ret_len, sbr_error *err)
+    must_check;
+
 /* --project DIR main.py: *ret is DIR/main.py when only that exists, or NULL. */
 int source_prefer_project(const struct options *o, const char *word, char **ret, sbr_error *err);
 /* The rest of a path that begins with the directory, as both are written; NULL: it does not. */

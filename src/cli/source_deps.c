@@ -1,17 +1,21 @@
 /* Packages that a single file asks for by itself: the block of a Python script (PEP 723), and the
  * package.json beside a program of Node. */
-#include <stdio.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fd.h"
+#include "base/inode.h"
 #include "base/scope.h"
 #include "cli/source.h"
+#include "config/config_find.h"
 #include "plan/language.h"
 
 #define BLOCK_START "# /// script"
 #define BLOCK_END "# ///"
 #define MOST_DEP 200
+#define MOST_BESIDE (16 << 20)
 
 /* The content of a comment line of the block; NULL: the line is no comment. */
 static const char *content_of(const char *line)
@@ -115,17 +119,25 @@ static int add_of_script(struct options *o, const char *path, const char *text, 
     return copy ? read_block(o->request, copy, err) : err_set_oom(err, "dependencies");
 }
 
+/* A file that was not named, beside one that was: only in a directory of the caller's own. */
 static int add_beside(struct options *o, const char *program, const char *name, sbr_error *err)
 {
     const char *slash = strrchr(program, '/');
-    scoped_free char *path = NULL, *data = NULL;
+    scoped_free char *dir = slash ? strndup(program, (size_t)(slash - program) + 1) : strdup(".");
+    scoped_free char *data = NULL;
+    scoped_fd int dir_fd = -1, fd = -1;
+    struct stat st;
     size_t len;
 
-    if (asprintf(&path, "%.*s%s", slash ? (int)(slash - program + 1) : 0, program, name) < 0)
+    if (!dir)
         return err_set_oom(err, "dependencies");
-    if (access(path, R_OK) < 0)
+    if (config_find_is_foreign(dir))
         return 0;
-    if (source_read_path(path, &data, &len, err) < 0 ||
+    dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    fd = dir_fd >= 0 ? inode_open_regular(dir_fd, name, &st) : -1;
+    if (fd < 0)
+        return 0;
+    if (fd_read_text(fd, MOST_BESIDE, &data, &len, err) < 0 ||
         request_add_file(o->request, name, data, len, err) < 0)
         return err->code;
     return 1;
@@ -159,15 +171,13 @@ int source_add_deps(struct options *o, const char *path, sbr_error *err)
     const struct language *language = req->language ? language_find(req->language) : NULL;
     const char *text = req->code ? req->code : req->n_files ? req->files[0].data : NULL;
     size_t len = req->code ? req->code_len : req->n_files ? req->files[0].len : 0;
-    scoped_free char *data = NULL, *full = NULL;
+    scoped_free char *data = NULL;
 
     if (req->program) {
-        if (asprintf(&full, "%s/%s", req->project, req->program) < 0)
-            return err_set_oom(err, "dependencies");
-        if (access(full, R_OK) < 0) /* the job reports it */
-            return 0;
-        if (source_read_path(full, &data, &len, err) < 0)
-            return err->code;
+        int r = source_read_program(req, &data, &len, err);
+
+        if (r <= 0) /* the job reports that it is not there */
+            return r;
         text = data;
         path = NULL; /* the project has its own lists */
     }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "base/inode.h"
 #include "base/scope.h"
 #include "cli/source.h"
 #include "cli/source_named.h"
@@ -25,12 +26,12 @@ struct place {
 static int add_entry(sbr_request *req, int dir_fd, const char *name, const char *path,
                      sbr_error *err)
 {
-    scoped_fd int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    scoped_free char *data = NULL;
     struct stat st;
+    scoped_fd int fd = inode_open_regular(dir_fd, name, &st);
+    scoped_free char *data = NULL;
     size_t len = 0;
 
-    if (fd < 0 || fstat(fd, &st) < 0)
+    if (fd < 0)
         return err_set_errno(err, "program", "cannot read '%.200s'", path);
     if (fd_read_text(fd, REQUEST_MAX_BYTES, &data, &len, err) < 0 ||
         request_add_file(req, path, data, len, err) < 0)

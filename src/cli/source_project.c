@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/inode.h"
 #include "base/scope.h"
 #include "cli/source.h"
 #include "cli/source_named.h"
@@ -125,9 +126,9 @@ static int add_deep_mains(int dir_fd, const struct language *language, struct na
 
     for (unsigned int i = 0; i < language->mains.n; i++) {
         const char *main = language->mains.at[i];
+        scoped_fd int fd = strchr(main, '/') ? inode_open_regular(dir_fd, main, &st) : -1;
 
-        if (strchr(main, '/') && fstatat(dir_fd, main, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-            S_ISREG(st.st_mode) && names_add(names, main, err) < 0)
+        if (fd >= 0 && names_add(names, main, err) < 0)
             return err->code;
     }
     return 0;
@@ -135,7 +136,8 @@ static int add_deep_mains(int dir_fd, const struct language *language, struct na
 
 static char *read_named(void *dir_fd, const char *path)
 {
-    scoped_fd int fd = openat(*(int *)dir_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct stat st;
+    scoped_fd int fd = inode_open_regular(*(int *)dir_fd, path, &st);
     char *text = NULL;
     sbr_error err;
     size_t len;
@@ -146,9 +148,9 @@ static char *read_named(void *dir_fd, const char *path)
 static bool has_named(void *dir_fd, const char *path)
 {
     struct stat st;
+    scoped_fd int fd = inode_open_regular(*(int *)dir_fd, path, &st);
 
-    return path[0] != '/' && fstatat(*(int *)dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-           S_ISREG(st.st_mode);
+    return fd >= 0;
 }
 
 /* A main file that the package names may lie anywhere in it. */
@@ -206,13 +208,14 @@ int source_find_main(struct options *o, const char *dir, sbr_error *err)
 {
     const struct language *language = NULL, *wanted = o->lang ? language_find(o->lang) : NULL;
     scoped_free char *name = NULL, *path = NULL;
+    scoped_fd int top = open(o->request->project, O_PATH | O_DIRECTORY | O_CLOEXEC);
     scoped_fd int fd = -1;
 
     if (o->lang && !wanted) /* the planner reports what is wrong with the name */
         return request_set_text(&o->request->language, o->lang, err);
     if (asprintf(&path, "%s/%s", o->request->project, dir) < 0)
         return err_set_oom(err, "program");
-    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    fd = top >= 0 ? inode_open_beneath(top, *dir ? dir : ".", O_RDONLY | O_DIRECTORY, 0) : -1;
     if (fd < 0) /* the job reports a project that is missing */
         return *dir ? err_set_errno(err, "program", "cannot read the directory '%.200s'", path) : 0;
     if (find_in(fd, wanted, &name, &language, err) < 0)

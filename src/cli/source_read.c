@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "base/inode.h"
 #include "base/scope.h"
 #include "cli/source.h"
 
@@ -30,4 +31,15 @@ int source_read_path(const char *path, char **ret, size_t *ret_len, sbr_error *e
             "'%.200s' is a directory, not a file; name the file, and the directory with --project",
             path);
     return fd_read_text(fd, REQUEST_MAX_BYTES, ret, ret_len, err);
+}
+
+int source_read_program(const sbr_request *req, char **ret, size_t *ret_len, sbr_error *err)
+{
+    scoped_fd int dir = open(req->project, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct stat st;
+    scoped_fd int fd = dir >= 0 ? inode_open_regular(dir, req->program, &st) : -1;
+
+    if (fd < 0)
+        return 0;
+    return fd_read_text(fd, REQUEST_MAX_BYTES, ret, ret_len, err) < 0 ? err->code : 1;
 }

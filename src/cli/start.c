@@ -254,6 +254,8 @@ static int present(struct front *front, const sbr_result *result, sbr_error *err
         present_not_inside(result, o);
         present_streams(result, o);
         present_changes(result, o);
+        if (detail != PRESENT_END && runner_engine_note(front->job))
+            fprintf(stderr, "sandbox-run: %s\n", runner_engine_note(front->job));
     } else if (result->lost) {
         present_explanation(result, o);
     }

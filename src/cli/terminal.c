@@ -62,17 +62,26 @@ static bool is_harmless_control(unsigned char c)
     return c == '\n' || c == '\r' || c == '\t' || c == '\b' || c == '\a' || c == '\f' || c == '\v';
 }
 
-/* Final bytes of control sequences that only colour, move or erase. */
-static bool is_harmless_final(unsigned char c)
-{
-    return c && strchr("mABCDEFGHJKSTfsu", c) != NULL;
-}
-
-/* The same for programs that draw a whole screen: lines and characters go and come. */
-static bool is_screen_final(unsigned char c)
-{
-    return c && strchr("@LMPXZ`abde", c) != NULL;
-}
+/* Control sequences that pass: ESC [ PREFIX NUMBERS INTERMEDIATE FINAL.  They colour, move and
+ * erase.  Whatever is not here is dropped, because terminals answer some of it as if typed, and
+ * each year's terminals answer more. */
+static const struct sequence {
+    const char *finals;
+    char prefix, intermediate;     /* 0: none */
+    unsigned char numbers, digits; /* how many, and of each, at most */
+    bool drawing;                  /* only for a program that draws the screen */
+} sequences[] = {
+    { "m", 0, 0, 32, 4, false },         /* colours                                          */
+    { "ABCDEFGST", 0, 0, 1, 5, false },  /* moves and scrolls; five numbers track the mouse  */
+    { "Hf", 0, 0, 2, 5, false },         /* moves to a place                                 */
+    { "JK", 0, 0, 1, 1, false },         /* erases                                           */
+    { "su", 0, 0, 0, 0, false },         /* keeps the place, and goes back to it             */
+    { "@LMPXZ`abde", 0, 0, 1, 4, true }, /* lines and characters go and come                 */
+    { "r", 0, 0, 2, 4, true },           /* scrolling region                                 */
+    { "hl", 0, 0, 1, 1, true },          /* text is inserted                                 */
+    { "hl", '?', 0, 16, 4, true },       /* private_modes                                    */
+    { "q", 0, ' ', 1, 1, true },         /* form of the cursor                               */
+};
 
 struct cleaner {
     struct terminal_filter *f;
@@ -100,11 +109,12 @@ static unsigned int utf8_follow(unsigned char byte)
     return byte >= 0xf0 ? 3 : byte >= 0xe0 ? 2 : 1;
 }
 
-/* Longer forms of a character than it needs: some terminals take them for the control characters
- * that they would be. */
-static bool is_overlong(unsigned char lead, unsigned char second)
+/* Longer forms of a character than it needs, which some terminals take for the control characters
+ * that they would be, and forms of no character, whose bytes a terminal may take one by one. */
+static bool is_malformed(unsigned char lead, unsigned char second)
 {
-    return (lead == 0xe0 && second < 0xa0) || (lead == 0xf0 && second < 0x90);
+    return (lead == 0xe0 && second < 0xa0) || (lead == 0xf0 && second < 0x90) ||
+           (lead == 0xed && second >= 0xa0) || (lead == 0xf4 && second >= 0x90);
 }
 
 /* 0x0e and 0x0f select the characters of line drawing and of text. */
@@ -127,7 +137,7 @@ static void clean_text(struct cleaner *c, char byte)
     unsigned char u = (unsigned char)byte;
     struct terminal_filter *f = c->f;
 
-    if (f->utf8_left && (u & 0xc0) == 0x80 && !is_overlong(f->lead, u)) {
+    if (f->utf8_left && (u & 0xc0) == 0x80 && !is_malformed(f->lead, u)) {
         /* U+0080 to U+009F are C1 in two bytes: they become an inverted question mark. */
         if (f->lead == 0xc2 && u < 0xa0)
             byte = (char)0xbf;
@@ -196,17 +206,51 @@ static void clean_escape_more(struct cleaner *c, char byte)
     emit(c, triple, sizeof(triple));
 }
 
-/* Numbers between semicolons, none longer than a size can be. */
-static bool are_small_numbers(const char *text, size_t len)
-{
-    size_t digits = 0;
+/* What stands between ESC [ and the final byte; `text` ends the numbers with a zero. */
+struct parameters {
+    char prefix, intermediate; /* 0: none */
+    const char *text;
+    unsigned int numbers, digits; /* how many, and of the longest */
+};
 
-    for (size_t i = 0; i < len; i++) {
-        digits = text[i] == ';' ? 0 : digits + 1;
-        if (digits > 4 || (text[i] != ';' && (text[i] < '0' || text[i] > '9')))
+/* False: it is in no order that a sequence of the table has. */
+static bool read_parameters(char *held, size_t len, char final, struct parameters *ret)
+{
+    unsigned int digits = 0;
+    size_t i = 0;
+
+    *ret = (struct parameters){ 0 };
+    if (len && strchr("<=>?", held[0]))
+        ret->prefix = held[i++];
+    ret->text = held + i;
+    if (len > i && held[len - 1] >= 0x20 && held[len - 1] < 0x30)
+        ret->intermediate = held[--len];
+    held[len] = '\0';
+    ret->numbers = i < len;
+    for (; i < len; i++) {
+        bool separates = held[i] == ';' || (held[i] == ':' && final == 'm');
+
+        if (!separates && (held[i] < '0' || held[i] > '9'))
             return false;
+        ret->numbers += separates;
+        digits = separates ? 0 : digits + 1;
+        if (digits > ret->digits)
+            ret->digits = digits;
     }
     return true;
+}
+
+static const struct sequence *find_sequence(const struct parameters *p, char final, bool drawing)
+{
+    for (size_t i = 0; i < ARRAY_LEN(sequences); i++) {
+        const struct sequence *one = &sequences[i];
+
+        if (strchr(one->finals, final) && one->prefix == p->prefix &&
+            one->intermediate == p->intermediate && p->numbers <= one->numbers &&
+            p->digits <= one->digits && (drawing || !one->drawing))
+            return one;
+    }
+    return NULL;
 }
 
 static int private_mode(const char *text)
@@ -237,27 +281,33 @@ static bool switches_modes(struct terminal_filter *f, const char *numbers, bool 
     return true;
 }
 
-/* What only a program that draws the screen may do. */
-static bool passes_on_screen(struct terminal_filter *f, char *text, size_t len, char final)
+/* Sequences of the table of which only some numbers are harmless; notes what they switch. */
+static bool has_good_numbers(struct terminal_filter *f, const struct parameters *p, char final)
 {
     bool on = final == 'h';
 
-    text[len] = '\0';
-    if ((on || final == 'l') && text[0] == '?')
-        return are_small_numbers(text + 1, len - 1) && switches_modes(f, text + 1, on);
-    if (final == 'q' && len == 2 && text[0] >= '0' && text[0] <= '6' && text[1] == ' ') {
-        note_mode(f, MODE_CURSOR, text[0] != '0');
+    switch (final) {
+    case 'J': /* what has scrolled out of sight is the user's, not the program's */
+        return p->text[0] != '3';
+    case 'h':
+    case 'l':
+        if (p->prefix)
+            return switches_modes(f, p->text, on);
+        if (p->text[0] != '4')
+            return false;
+        note_mode(f, MODE_INSERT, on);
+        return true;
+    case 'q':
+        if (p->text[0] < '0' || p->text[0] > '6')
+            return false;
+        note_mode(f, MODE_CURSOR, p->text[0] != '0');
+        return true;
+    case 'r':
+        note_mode(f, MODE_REGION, p->numbers > 0);
+        return true;
+    default:
         return true;
     }
-    if (!are_small_numbers(text, len))
-        return false;
-    if (final == 'r')
-        note_mode(f, MODE_REGION, len > 0);
-    if ((on || final == 'l') && !strcmp(text, "4"))
-        note_mode(f, MODE_INSERT, on);
-    else if (on || final == 'l')
-        return false;
-    return on || final == 'l' || final == 'r' || is_screen_final((unsigned char) final);
 }
 
 /* Parameters are held back until the final byte says whether the sequence may pass. */
@@ -265,7 +315,7 @@ static void clean_csi(struct cleaner *c, char byte)
 {
     struct terminal_filter *f = c->f;
     unsigned char u = (unsigned char)byte;
-    bool passes;
+    struct parameters p;
 
     if (u >= 0x20 && u < 0x40) {
         if (f->n_held + 1 < sizeof(f->held))
@@ -275,16 +325,13 @@ static void clean_csi(struct cleaner *c, char byte)
         return;
     }
     f->state = u == 0x1b ? TERMINAL_ESCAPE : TERMINAL_TEXT;
-    passes = is_harmless_final(u) && !(f->n_held && strchr("<=>?", f->held[0]));
-    /* What has scrolled out of sight is the user's, not the program's. */
-    if (u == 'J' && f->n_held && memchr(f->held, '3', f->n_held))
-        passes = false;
-    if (!passes && f->modes)
-        passes = passes_on_screen(f, f->held, f->n_held, byte);
-    if (!passes)
+    if (u < 0x40 || u > 0x7e || !read_parameters(f->held, f->n_held, byte, &p) ||
+        !find_sequence(&p, byte, f->modes) || !has_good_numbers(f, &p, byte))
         return;
     emit(c, "\x1b[", 2);
-    emit(c, f->held, f->n_held);
+    emit(c, &p.prefix, p.prefix != 0);
+    emit(c, p.text, strlen(p.text));
+    emit(c, &p.intermediate, p.intermediate != 0);
     emit(c, &byte, 1);
 }
 

@@ -73,7 +73,7 @@ static int take_line(struct report *ret, char *line, sbr_error *err)
     if (!c)
         return err->code;
     c->outcome = CASE_FAILED;
-    test_report_set_place(c, tab + 1, strlen(tab + 1), 0);
+    test_report_set_place(ret, c, tab + 1, strlen(tab + 1), 0);
     return 0;
 }
 

@@ -1,5 +1,4 @@
 /* What `verify` checks: given files, what is staged or committed, or a text. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,13 +8,15 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "cli/cmd_verify.h"
-#include "cli/git_repo.h"
 #include "cli/source.h"
+#include "config/config_find.h"
+#include "lib/git_output.h"
+#include "lib/git_repo.h"
 #include "plan/language.h"
 
 #define MOST_EXCLUDED 900 /* of the 1000 patterns that a request may have */
 
-/* The repository around the file or directory, unless --project names another. */
+/* The caller's own repository around the file or directory, unless --project names another. */
 static void find_project(struct verify_input *in, const char *path)
 {
     const char *name = strrchr(path, '/');
@@ -30,7 +31,7 @@ static void find_project(struct verify_input *in, const char *path)
         dir = strdup(path);
     else
         dir = name ? strndup(path, (size_t)(name - path) + 1) : strdup(".");
-    if (!dir || !git_repo_find(dir, in->project))
+    if (!dir || !config_find_repository(dir, in->project))
         in->project[0] = '\0';
 }
 
@@ -148,45 +149,84 @@ static int leave_out(struct verify_input *in, const char *path, sbr_error *err)
     return r;
 }
 
-static int bring(struct verify_input *in, const struct git_change *change, sbr_error *err)
+/* The contents of all objects at once, in the order of their names. */
+static int bring_files(struct verify_input *in, const struct git_repo *repo,
+                       const struct git_output *changes, const struct buf *objects, sbr_error *err)
 {
-    scoped_free char *object = strndup(change->object, change->object_len), *data = NULL;
-    const char *const words[] = { "cat-file", "blob", object, NULL };
+    static const char *const words[] = { "cat-file", "--batch", NULL };
+    struct git_output list = { changes->data, changes->len, 0 }, blobs = { 0 };
     sbr_request *req = in->o->request;
-    size_t len = 0;
+    struct git_change change;
+    struct buf contents;
+    int r = git_repo_ask(repo, words, objects, &contents, err);
 
-    if (!object)
-        return err_set_oom(err, "git");
-    if (git_repo_ask(in->project, words, &data, &len, err) < 0 ||
-        request_add_file(req, change->path, data, len, err) < 0)
-        return err->code;
-    req->files[req->n_files - 1].executable = change->executable;
-    return 0;
+    if (r < 0)
+        return r;
+    blobs = (struct git_output){ contents.data, contents.len, 0 };
+    while (r == 0 && git_output_change(&list, &change)) {
+        const char *data = NULL;
+        size_t len = 0;
+
+        if (change.only_working || !change.is_file)
+            continue;
+        if (!git_output_blob(&blobs, &data, &len))
+            r = err_set(err, SBR_E_INVALID, "git",
+                        "the repository lacks the content of '%.200s'; `git fetch` may bring it",
+                        change.path);
+        else
+            r = request_add_file(req, change.path, data, len, err);
+        if (r == 0)
+            req->files[req->n_files - 1].executable = change.executable;
+    }
+    buf_done(&contents);
+    return r;
 }
 
-/* What differs from the working files, and what only they have. */
-static int bring_all(struct verify_input *in, const char *const *words, sbr_error *err)
+/* What differs from the working files. */
+static int bring_changes(struct verify_input *in, const struct git_repo *repo,
+                         const char *const *words, sbr_error *err)
 {
-    const char *const others[] = { "ls-files", "--others",    "--exclude-standard",
-                                   "-z",       "--directory", "--no-empty-directory",
-                                   NULL };
-    scoped_free char *changes = NULL, *names = NULL;
-    size_t len = 0, names_len = 0, at = 0;
+    struct git_output changes = { 0 };
+    struct buf text, objects;
     struct git_change change;
-    const char *name;
-    int r = 0;
+    int r = git_repo_ask(repo, words, NULL, &text, err);
 
-    if (git_repo_ask(in->project, words, &changes, &len, err) < 0 ||
-        git_repo_ask(in->project, others, &names, &names_len, err) < 0)
-        return err->code;
-    while (r == 0 && git_repo_next_change(changes, len, &at, &change)) {
+    if (r < 0)
+        return r;
+    buf_init(&objects, SIZE_MAX / 2);
+    changes = (struct git_output){ text.data, text.len, 0 };
+    while (r == 0 && git_output_change(&changes, &change)) {
         if (change.only_working)
             r = leave_out(in, change.path, err);
         else if (change.is_file)
-            r = bring(in, &change, err);
+            (void)buf_printf(&objects, "%.*s\n", (int)change.object_len, change.object);
     }
-    for (at = 0; r == 0 && (name = git_repo_next_name(names, names_len, &at));)
+    if (r == 0 && objects.failed)
+        r = err_set_oom(err, "git");
+    if (r == 0 && objects.len)
+        r = bring_files(in, repo, &changes, &objects, err);
+    buf_done(&objects);
+    buf_done(&text);
+    return r;
+}
+
+/* What only the working directory has is not there. */
+static int leave_others_out(struct verify_input *in, const struct git_repo *repo, sbr_error *err)
+{
+    static const char *const words[] = { "ls-files", "--others",    "--exclude-standard",
+                                         "-z",       "--directory", "--no-empty-directory",
+                                         NULL };
+    struct git_output names = { 0 };
+    struct buf text;
+    const char *name;
+    int r = git_repo_ask(repo, words, NULL, &text, err);
+
+    if (r < 0)
+        return r;
+    names = (struct git_output){ text.data, text.len, 0 };
+    while (r == 0 && (name = git_output_name(&names)))
         r = leave_out(in, name, err);
+    buf_done(&text);
     return r;
 }
 
@@ -194,48 +234,69 @@ static int bring_all(struct verify_input *in, const char *const *words, sbr_erro
 #define EMPTY_TREE "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 /* --since, or the commit before; a commit without one, and a push of a new branch, is all new. */
-static const char *find_since(const struct verify_input *in, char **parent)
+static const char *find_since(const struct verify_input *in, const struct git_repo *repo,
+                              struct buf *parent)
 {
     scoped_free char *word = text_format("%s^", in->own->commit ? in->own->commit : "");
-    const char *const ask[] = { "rev-parse", "--verify", "--quiet", word, NULL };
+    const char *const ask[] = {
+        "rev-parse", "--verify", "--quiet", "--end-of-options", word, NULL
+    };
     const char *since = in->own->since;
-    size_t len = 0;
     sbr_error none;
 
-    if (!since && in->own->commit && word &&
-        git_repo_ask(in->project, ask, parent, &len, &none) == 0)
-        since = *parent;
-    if (since == *parent && since)
-        (*parent)[strcspn(since, "\n")] = '\0';
+    if (!since && in->own->commit && word && git_repo_ask(repo, ask, NULL, parent, &none) == 0 &&
+        parent->len) {
+        parent->data[strcspn(parent->data, "\n")] = '\0';
+        since = parent->data;
+    }
     return since && since[strspn(since, "0")] ? since : EMPTY_TREE;
+}
+
+static int list_files(struct verify_input *in, const struct git_repo *repo,
+                      const char *const *words, sbr_error *err)
+{
+    struct git_output names = { 0 };
+    struct buf text;
+    const char *name;
+    int r = git_repo_ask(repo, words, NULL, &text, err);
+
+    if (r < 0)
+        return r;
+    names = (struct git_output){ text.data, text.len, 0 };
+    while (r == 0 && (name = git_output_name(&names)))
+        r = string_list_add(&in->files, name, err);
+    buf_done(&text);
+    return r;
 }
 
 static int collect_from_git(struct verify_input *in, sbr_error *err)
 {
-    const char *commit = in->own->commit;
-    scoped_free char *parent = NULL;
-    bool found = git_repo_find(".", in->project);
-    const char *since = found ? find_since(in, &parent) : NULL;
-    const char *const staged[] = { "diff",         "--cached", "--name-only", "--diff-filter=ACMRT",
-                                   "--no-renames", "-z",       NULL };
-    const char *const files[] = { "diff-files", "-z", "--no-renames", NULL };
-    const char *const committed[] = { "diff-tree", "-r",  "--name-only", "--diff-filter=ACMRT",
-                                      "-z",        since, commit,        "--",
-                                      NULL };
-    const char *const index[] = { "diff-index", "-z", "--no-renames", commit, "--", NULL };
-    scoped_free char *names = NULL;
-    size_t len = 0, at = 0;
-    const char *name;
+    const char *commit = in->own->commit, *since;
+    struct git_repo repo;
+    struct buf parent;
+    int r = git_repo_open(in->rt, ".", &repo, err);
 
-    if (!found)
-        return err_set(err, SBR_E_INVALID, "git",
-                       "this directory is in no git repository, so nothing is staged in it");
-    if (git_repo_ask(in->project, commit ? committed : staged, &names, &len, err) < 0)
-        return err->code;
-    while ((name = git_repo_next_name(names, len, &at)))
-        if (string_list_add(&in->files, name, err) < 0)
-            return err->code;
-    return bring_all(in, commit ? index : files, err);
+    if (r < 0)
+        return r;
+    buf_init(&parent, PATH_MAX);
+    since = find_since(in, &repo, &parent);
+    {
+        const char *const staged[] = {
+            "diff", "--cached", "--name-only", "--no-renames", "-z", "--diff-filter=ACMRT", NULL
+        };
+        const char *const files[] = { "diff-files", "-z", "--no-renames", NULL };
+        const char *const committed[] = { "diff-tree", "-r",  "--name-only", "--diff-filter=ACMRT",
+                                          "-z",        since, commit,        "--",
+                                          NULL };
+        const char *const index[] = { "diff-index", "-z", "--no-renames", commit, "--", NULL };
+
+        snprintf(in->project, sizeof(in->project), "%s", repo.top);
+        r = list_files(in, &repo, commit ? committed : staged, err);
+        if (r == 0)
+            r = bring_changes(in, &repo, commit ? index : files, err);
+    }
+    buf_done(&parent);
+    return r < 0 ? r : leave_others_out(in, &repo, err);
 }
 
 static int check_words(const struct verify_input *in, sbr_error *err)
@@ -253,6 +314,9 @@ static int check_words(const struct verify_input *in, sbr_error *err)
         return err_set(err, SBR_E_INVALID, "options",
                        "--write needs code: --lang NAME with --code TEXT, or with the text on "
                        "stdin");
+    if ((own->commit && own->commit[0] == '-') || (own->since && own->since[0] == '-'))
+        return err_set(err, SBR_E_INVALID, "options",
+                       "a revision does not begin with a dash; name a commit, as in HEAD");
     if (own->since && !own->commit)
         return err_set(err, SBR_E_INVALID, "options", "--since goes with --commit");
     return 0;

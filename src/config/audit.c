@@ -1,69 +1,18 @@
 #include "config/audit.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fd.h"
 #include "base/jsonw.h"
-#include "base/lock_file.h"
 #include "base/scope.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "changes/state_dir.h"
 #include "config/audit_code.h"
 #include "config/config.h"
 
-#define AUDIT_NAME "audit.jsonl"
-#define AUDIT_OLD "audit.jsonl.1"
-#define AUDIT_LOCK "audit.lock"
-#define AUDIT_HASH_KEY ",\"hash\":\""
-#define AUDIT_TAIL_LEN (strlen(AUDIT_HASH_KEY) + 64 + 2) /* the hash, a quote and a brace */
 #define SHOWN_MAX 200 /* bytes of a text in a line; it may become six times as long */
-
-static bool is_full(const struct state_dir *dir)
-{
-    struct stat lines, code;
-
-    return (fstatat(dir->fd, AUDIT_NAME, &lines, AT_SYMLINK_NOFOLLOW) == 0 &&
-            (uint64_t)lines.st_size >= AUDIT_FILE_MAX) ||
-           (fstatat(dir->fd, AUDIT_CODE_NAME, &code, AT_SYMLINK_NOFOLLOW) == 0 &&
-            (uint64_t)code.st_size >= AUDIT_CODE_FILE_MAX);
-}
-
-/* One process rotates; the others go on with the file that they have open.  The code goes with its
- * lines, also where the configuration keeps none any more. */
-static void rotate(const struct state_dir *dir)
-{
-    scoped_fd int lock = -1;
-
-    if (!is_full(dir) || lock_file_open(dir->fd, AUDIT_LOCK, &lock) != LOCK_FILE_HELD ||
-        !is_full(dir))
-        return;
-    (void)renameat(dir->fd, AUDIT_NAME, dir->fd, AUDIT_OLD);
-    if (renameat(dir->fd, AUDIT_CODE_NAME, dir->fd, AUDIT_CODE_OLD) < 0 && errno == ENOENT)
-        (void)unlinkat(dir->fd, AUDIT_CODE_OLD, 0);
-}
-
-int audit_open(int *ret_fd, sbr_error *err)
-{
-    struct state_dir dir = { .fd = -1 };
-    int fd;
-
-    if (state_open(".", true, &dir, err) < 0)
-        return err->code;
-    rotate(&dir);
-    fd = openat(dir.fd, AUDIT_NAME, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0)
-        state_fail("open the audit in", dir.path, err);
-    state_close(&dir);
-    *ret_fd = fd;
-    return fd < 0 ? err->code : 0;
-}
 
 static void put_text(struct jsonw *j, const char *key, const char *text)
 {
@@ -144,107 +93,18 @@ static void put_entry(struct jsonw *j, const sbr_request *req, const sbr_result 
     }
 }
 
-/* Takes the lock, and opens the file that has the name now: another process may have rotated it. */
-static int open_chain(struct state_dir *dir, int *ret_lock, int *ret_fd, sbr_error *err)
+static uint64_t bytes_kept(const sbr_request *req)
 {
-    const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
-
-    if (state_open(".", true, dir, err) < 0)
-        return err->code;
-    *ret_lock = openat(dir->fd, AUDIT_LOCK, flags, 0600);
-    if (*ret_lock >= 0 && lock_file_wait(*ret_lock) == 0)
-        *ret_fd = openat(dir->fd, AUDIT_NAME, flags | O_APPEND, 0600);
-    if (*ret_fd < 0)
-        return state_fail("open the audit in", dir->path, err);
-    return 0;
+    return req->audit_bytes ? req->audit_bytes : AUDIT_KEEP_ALL;
 }
 
-/* The hash of a line without its end; NULL: it has none, or is torn. */
-static const char *hash_of(const char *line, size_t len)
-{
-    const char *tail = line + len - AUDIT_TAIL_LEN;
-
-    if (len <= AUDIT_TAIL_LEN || memcmp(tail, AUDIT_HASH_KEY, strlen(AUDIT_HASH_KEY)) != 0 ||
-        memcmp(line + len - 2, "\"}", 2) != 0)
-        return NULL;
-    return tail + strlen(AUDIT_HASH_KEY);
-}
-
-/* The last line that is whole, of a file.  *ret_torn: bytes without an end are behind it. */
-static bool find_last_hash(int fd, char hash[SHA256_HEX_SIZE], bool *ret_torn)
-{
-    char tail[3 * AUDIT_LINE_MAX];
-    off_t size = lseek(fd, 0, SEEK_END), from = size - (off_t)sizeof(tail);
-    ssize_t n = pread(fd, tail, sizeof(tail), from > 0 ? from : 0);
-    const char *found = NULL;
-
-    *ret_torn = n > 0 && tail[n - 1] != '\n';
-    for (ssize_t end = n; end > 0 && !found;) {
-        ssize_t start = --end;
-
-        while (start > 0 && tail[start - 1] != '\n')
-            start--;
-        if (tail[end] == '\n')
-            found = hash_of(tail + start, (size_t)(end - start));
-        end = start;
-    }
-    if (found)
-        snprintf(hash, SHA256_HEX_SIZE, "%.64s", found);
-    return found != NULL;
-}
-
-static void find_previous(const struct state_dir *dir, int fd, char hash[SHA256_HEX_SIZE],
-                          bool *ret_torn)
-{
-    scoped_fd int old = -1;
-    bool ignored;
-
-    memset(hash, '0', SHA256_HEX_SIZE - 1);
-    hash[SHA256_HEX_SIZE - 1] = '\0';
-    if (find_last_hash(fd, hash, ret_torn))
-        return;
-    old = openat(dir->fd, AUDIT_OLD, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (old >= 0)
-        (void)find_last_hash(old, hash, &ignored);
-}
-
-/* `body` is an object without its last brace. */
-static int write_chained(const struct state_dir *dir, int fd, const char *body, sbr_error *err)
-{
-    char prev[SHA256_HEX_SIZE], hash[SHA256_HEX_SIZE];
-    struct buf line;
-    size_t skip;
-    bool torn, done;
-
-    find_previous(dir, fd, prev, &torn);
-    buf_init(&line, AUDIT_LINE_MAX + 1);
-    buf_printf(&line, "%s%s,\"prev\":\"%s\"", torn ? "\n" : "", body, prev);
-    skip = torn ? 1 : 0;
-    sha256_hex(line.data ? line.data + skip : "", line.len - skip, hash);
-    buf_printf(&line, AUDIT_HASH_KEY "%s\"}\n", hash);
-    if (line.failed) {
-        buf_done(&line);
-        return err_set(err, SBR_E_BUG, "audit", "a line has more than %d bytes", AUDIT_LINE_MAX);
-    }
-    done = write(fd, line.data, line.len) == (ssize_t)line.len;
-    buf_done(&line);
-    return done ? 0 : state_fail("write the audit to", AUDIT_NAME, err);
-}
-
-/* Takes the writer's text over.  The code goes first: no line names code that is not there. */
-static int append(struct jsonw *j, const char *code, sbr_error *err)
+/* Takes the writer's text over. */
+static int append(enum audit_record record, struct jsonw *j, const char *code, uint64_t keep,
+                  sbr_error *err)
 {
     scoped_free char *body = jsonw_take(j);
-    struct state_dir dir = { .fd = -1 };
-    scoped_fd int lock = -1, fd = -1;
-    int r = !body ? err_set_oom(err, "audit") : open_chain(&dir, &lock, &fd, err);
 
-    if (r == 0 && code)
-        r = audit_code_append(dir.fd, code, err);
-    if (r == 0)
-        r = write_chained(&dir, fd, body, err);
-    state_close(&dir);
-    return r;
+    return !body ? err_set_oom(err, "audit") : audit_chain_append(record, body, code, keep, err);
 }
 
 /* The digest, and the code where it is kept; the caller frees the line for it. */
@@ -272,7 +132,7 @@ int audit_append(const sbr_request *req, const sbr_result *result, const sbr_err
     audit_program_of(req, &program);
     code = put_program(&j, &program, req->audit_code);
     audit_program_done(&program);
-    return append(&j, code, err);
+    return append(AUDIT_RUNS, &j, code, bytes_kept(req), err);
 }
 
 static void put_note(struct jsonw *j, const char *kind, const struct audit_field *fields, size_t n)
@@ -297,21 +157,49 @@ int audit_note(const char *kind, const struct audit_field *fields, size_t n, sbr
     struct jsonw j;
 
     put_note(&j, kind, fields, n);
-    return append(&j, NULL, err);
+    return append(AUDIT_RUNS, &j, NULL, AUDIT_KEEP_ALL, err);
+}
+
+/* The words are untrusted: they are cut so that the line holds all rows, whatever is in them. */
+static void put_refusal(struct jsonw *j, const struct audit_refusal *row)
+{
+    jsonw_open(j, NULL, '{');
+    jsonw_number(j, "status", row->status);
+    put_text(j, "reason", row->reason);
+    jsonw_number(j, "count", row->count);
+    put_text(j, "caller", row->caller[0] ? row->caller : NULL);
+    put_text(j, "method", row->method);
+    put_text(j, "path", row->path);
+    jsonw_close(j, '}');
+}
+
+int audit_note_refusals(const struct audit_refusal *rows, size_t n, uint64_t others,
+                        uint64_t from_us, uint64_t keep, sbr_error *err)
+{
+    char from[RESULT_TIME_SIZE];
+    struct jsonw j;
+
+    put_note(&j, "refused", NULL, 0);
+    result_format_time(from_us, from);
+    jsonw_text(&j, "from", from);
+    jsonw_open(&j, "reasons", '[');
+    for (size_t i = 0; i < n; i++)
+        put_refusal(&j, &rows[i]);
+    jsonw_close(&j, ']');
+    if (others)
+        jsonw_number(&j, "others", others);
+    return append(AUDIT_REFUSED, &j, NULL, keep, err);
 }
 
 int audit_note_cell(const struct audit_field *fields, size_t n, const struct audit_program *cell,
-                    bool keeps_code, sbr_error *err)
+                    const sbr_request *req, sbr_error *err)
 {
     scoped_free char *code = NULL;
-    scoped_fd int rotated = -1; /* sessions may live where no run ever begins */
     struct jsonw j;
 
-    if (audit_open(&rotated, err) < 0)
-        return err->code;
     put_note(&j, "cell", fields, n);
-    code = put_program(&j, cell, keeps_code);
-    return append(&j, code, err);
+    code = put_program(&j, cell, req->audit_code);
+    return append(AUDIT_RUNS, &j, code, bytes_kept(req), err);
 }
 
 int audit_note_if_wanted(const char *kind, const struct audit_field *fields, size_t n,
@@ -326,102 +214,4 @@ int audit_note_if_wanted(const char *kind, const struct audit_field *fields, siz
         r = audit_note(kind, fields, n, err);
     config_done(&config);
     return r;
-}
-
-/* The state of audit_verify between two lines. */
-struct verifier {
-    struct audit_chain *chain;
-    uint64_t number;
-    uint64_t unsure; /* lines without a hash since the last one with */
-};
-
-static bool follows(const struct verifier *v, const char *line, size_t len)
-{
-    static const char key[] = ",\"prev\":\"";
-    const char *prev = line + len - AUDIT_TAIL_LEN - 65 - strlen(key);
-    char hash[SHA256_HEX_SIZE];
-
-    if (len < AUDIT_TAIL_LEN + 65 + strlen(key) || memcmp(prev, key, strlen(key)) != 0)
-        return false;
-    sha256_hex(line, len - AUDIT_TAIL_LEN, hash);
-    return !memcmp(hash, hash_of(line, len), 64) &&
-           (!v->chain->lines || !memcmp(prev + strlen(key), v->chain->head, 64));
-}
-
-static void verify_line(void *context, const char *line, size_t len)
-{
-    struct verifier *v = context;
-    const char *hash = hash_of(line, len);
-
-    v->number++;
-    if (!hash) {
-        *(v->chain->lines ? &v->unsure : &v->chain->unchained) += 1;
-        return;
-    }
-    if (!follows(v, line, len) && !v->chain->first_bad)
-        v->chain->first_bad = v->number;
-    v->chain->torn += v->unsure;
-    v->unsure = 0;
-    v->chain->lines++;
-    snprintf(v->chain->head, sizeof(v->chain->head), "%.64s", hash);
-}
-
-int audit_verify(struct audit_chain *ret, sbr_error *err)
-{
-    struct verifier v = { .chain = ret };
-
-    *ret = (struct audit_chain){ .lines = 0 };
-    if (audit_read(verify_line, &v, err) < 0)
-        return err->code;
-    ret->torn += v.unsure;
-    return 0;
-}
-
-static void visit_lines(char *text, audit_visit *visit, void *context)
-{
-    for (char *line = text, *end; *line; line = end + 1) {
-        end = strchr(line, '\n');
-        if (!end) {
-            visit(context, line, strlen(line));
-            return;
-        }
-        visit(context, line, (size_t)(end - line));
-    }
-}
-
-/* The older file first. */
-static int read_files(const char *const names[2], uint64_t max, audit_visit *visit, void *context,
-                      sbr_error *err)
-{
-    struct state_dir dir = { .fd = -1 };
-    int r = state_open(".", false, &dir, err);
-
-    for (size_t i = 0; r == 1 && i < 2; i++) {
-        scoped_fd int fd = openat(dir.fd, names[i], O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-        scoped_free char *text = NULL;
-        size_t len;
-
-        if (fd < 0)
-            continue;
-        if (fd_read_text(fd, max, &text, &len, err) < 0)
-            r = err->code;
-        else
-            visit_lines(text, visit, context);
-    }
-    state_close(&dir);
-    return r < 0 ? r : 0;
-}
-
-int audit_read(audit_visit *visit, void *context, sbr_error *err)
-{
-    static const char *const names[] = { AUDIT_OLD, AUDIT_NAME };
-
-    return read_files(names, AUDIT_FILE_MAX * 2, visit, context, err);
-}
-
-int audit_read_code(audit_visit *visit, void *context, sbr_error *err)
-{
-    static const char *const names[] = { AUDIT_CODE_OLD, AUDIT_CODE_NAME };
-
-    return read_files(names, AUDIT_CODE_FILE_MAX * 2, visit, context, err);
 }

@@ -9,6 +9,7 @@
 
 #include "base/encoding.h"
 #include "base/fd.h"
+#include "base/inode.h"
 #include "base/jsonw.h"
 #include "base/scope.h"
 #include "changes/state_dir.h"
@@ -18,12 +19,11 @@
 /* A program of the project is not in the request. */
 static void read_program(const sbr_request *req, struct audit_program *p)
 {
-    char path[2 * REQUEST_MAX_PATH];
-    scoped_fd int fd = -1;
+    scoped_fd int dir = req->project ? open(req->project, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    struct stat st;
+    scoped_fd int fd = dir >= 0 ? inode_open_regular(dir, req->program, &st) : -1;
     sbr_error ignored; /* the run reports a file that it cannot read */
 
-    snprintf(path, sizeof(path), "%s/%s", req->project ? req->project : "", req->program);
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd >= 0)
         (void)!fd_read_text(fd, PROGRAM_MAX, &p->program_data, &p->program_len, &ignored);
 }

@@ -8,7 +8,6 @@
 #include "model/request.h"
 
 #define AUDIT_CODE_NAME "audit-code.jsonl"
-#define AUDIT_CODE_OLD "audit-code.jsonl.1"
 #define AUDIT_CODE_FILE_MAX (64ull << 20)
 #define AUDIT_CODE_MAX (1u << 20) /* of one program; of a longer one only the digest is kept */
 

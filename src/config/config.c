@@ -271,6 +271,7 @@ int config_apply(const struct config *config, sbr_request *req, sbr_error *err)
     req->audit_code |= config->audit_code;
     req->keep_seconds = config->retention.value[RETAIN_OUTPUT_AGE];
     req->keep_bytes = config->retention.value[RETAIN_OUTPUT_SIZE];
+    req->audit_bytes = config->retention.value[RETAIN_AUDIT_SIZE];
     if (config->from[CONFIG_POLICY].origin != CONFIG_BY_DEFAULT && !req->policy &&
         request_set_text(&req->policy, config->policy, err) < 0)
         return err->code;

@@ -19,13 +19,27 @@ bool config_user_path(char path[CONFIG_PATH_SIZE])
     return true;
 }
 
-/* Another user could put a file there. */
-static bool is_foreign(const char *dir)
+static bool is_of_others(const struct stat *st)
+{
+    return (st->st_uid != geteuid() && st->st_uid != 0) || (st->st_mode & S_IWOTH);
+}
+
+bool config_find_is_foreign(const char *dir)
 {
     struct stat st;
 
-    return stat(dir, &st) < 0 || (st.st_uid != geteuid() && st.st_uid != 0) ||
-           (st.st_mode & S_IWOTH);
+    return stat(dir, &st) < 0 || is_of_others(&st);
+}
+
+/* One directory up; false: there is none. */
+static bool go_up(char *dir)
+{
+    char *slash = strrchr(dir, '/');
+
+    if (!slash || (slash == dir && !slash[1]))
+        return false;
+    slash[slash == dir] = '\0';
+    return true;
 }
 
 static bool has(const char *dir, const char *name)
@@ -48,13 +62,12 @@ bool config_project_path(const char *start, char path[CONFIG_PATH_SIZE])
     char dir[PATH_MAX], home[PATH_MAX];
     const char *variable = getenv("HOME");
     bool found = false, is_start = true;
-    char *slash;
 
     if (!realpath(start && *start ? start : ".", dir))
         return false;
     if (!variable || !realpath(variable, home))
         home[0] = '\0';
-    for (; !is_foreign(dir); is_start = false) {
+    for (; !config_find_is_foreign(dir); is_start = false) {
         if (!found && has(dir, CONFIG_PROJECT_NAME)) {
             found = snprintf(path, CONFIG_PATH_SIZE, "%s/%s", dir[1] ? dir : "",
                              CONFIG_PROJECT_NAME) < CONFIG_PATH_SIZE;
@@ -63,10 +76,25 @@ bool config_project_path(const char *start, char path[CONFIG_PATH_SIZE])
         }
         if (is_top(dir, home))
             return found;
-        slash = strrchr(dir, '/');
-        if (slash == dir && !slash[1])
+        if (!go_up(dir))
             return false;
-        slash[slash == dir] = '\0';
+    }
+    return false;
+}
+
+bool config_find_repository(const char *start, char top[CONFIG_PATH_SIZE])
+{
+    char sign[CONFIG_PATH_SIZE + 8];
+    struct stat st;
+
+    if (!realpath(start && *start ? start : ".", top))
+        return false;
+    while (!config_find_is_foreign(top)) {
+        snprintf(sign, sizeof(sign), "%s/.git", top[1] ? top : "");
+        if (lstat(sign, &st) == 0)
+            return (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)) && !is_of_others(&st);
+        if (!go_up(top))
+            return false;
     }
     return false;
 }

@@ -17,6 +17,14 @@ bool config_user_path(char path[CONFIG_PATH_SIZE]);
  * that another user owns or that everyone can write to is not looked into, nor what is above it. */
 bool config_project_path(const char *start, char path[CONFIG_PATH_SIZE]);
 
+/* Another user owns the directory, or everyone can write to it: what was not named is not taken
+ * from it. */
+bool config_find_is_foreign(const char *dir);
+
+/* The nearest directory at `start` or above it that has `.git`; false: there is none, or another
+ * user's, or another user's directory lies on the way. */
+bool config_find_repository(const char *start, char top[CONFIG_PATH_SIZE]);
+
 /* True when there is one of the two. */
 bool config_exists(const char *start);
 

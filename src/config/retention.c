@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "changes/changeset.h"
 #include "changes/kept_output.h"
+#include "config/audit_chain.h"
 #include "store/store.h"
 
 #define DAY ((uint64_t)24 * 3600)
@@ -27,6 +28,8 @@ const struct retention_def retention_defs[N_RETENTIONS] = {
     [RETAIN_CHANGES_SIZE] = { "changes_size", false, 10 * GIB },
     [RETAIN_OUTPUT_AGE]   = { "output_age",   true,  DAY      },
     [RETAIN_OUTPUT_SIZE]  = { "output_size",  false, 4 * GIB  },
+    [RETAIN_AUDIT_AGE]    = { "audit_age",    true,  365 * DAY },
+    [RETAIN_AUDIT_SIZE]   = { "audit_size",   false, GIB / 4  },
 };
 /* clang-format on */
 
@@ -120,6 +123,8 @@ void retention_clean(const struct retention *retention)
         log_info("retention", "%s", err.message);
     clean_changes(retention);
     if (kept_output_clean(&bounds, &err) < 0)
+        log_info("retention", "%s", err.message);
+    if (audit_chain_retain(most[RETAIN_AUDIT_AGE], most[RETAIN_AUDIT_SIZE], &err) < 0)
         log_info("retention", "%s", err.message);
 }
 

@@ -59,6 +59,7 @@ static int network_start(struct inside *in, sbr_error *err)
 
     if (!(in->plan->namespaces & CLONE_NEWNET) || in->role == ROLE_SHELL)
         return 0;
+    maker.fd = -ESRCH; /* of one that is killed before it is done */
     pid = arch_clone3(&args, maker_main, &maker);
     if (pid < 0) {
         errno = (int)-pid;
@@ -109,7 +110,8 @@ static int open_ways_out(struct inside *in, sbr_error *err)
     wanted.way = choose_way(in->plan);
     r = network_send_sockets(INIT_LINK, &wanted);
     if (r < 0)
-        return err_set_errno(err, "network", "cannot make the sockets for egress");
+        return err_set_errno(err, "network",
+                             "cannot make the sockets for egress and hand them to it");
     return 0;
 }
 
@@ -121,7 +123,9 @@ static int set_up(struct inside *in, sbr_error *err)
         return err_set_errno(err, "network", "cannot bring the loopback of the sandbox up");
     adjust_settings();
     if (in->plan->n_published && network_send_unconnected(INIT_PUBLISH) < 0)
-        return err_set_errno(err, "publish", "cannot make the sockets for published ports");
+        return err_set_errno(
+            err, "publish",
+            "cannot make the sockets for published ports and hand them to their process");
     return in->plan->network == NETWORK_LOCALHOST ? 0 : open_ways_out(in, err);
 }
 

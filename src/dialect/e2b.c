@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "dialect/dialects.h"
@@ -160,7 +161,9 @@ static void end(struct exchange *x)
 
 static json_int_t timeout_of(struct exchange *x)
 {
-    json_t *body = x->body.len ? json_loadb(x->body.data, x->body.len, 0, NULL) : NULL;
+    json_t *body = x->body.len
+                       ? json_read(x->body.data, x->body.len, &json_read_line, 0, "the body", NULL)
+                       : NULL;
     json_int_t seconds = json_integer_value(json_object_get(body, "timeout"));
 
     json_decref(body);
@@ -206,7 +209,9 @@ static void resume(struct exchange *x)
 static void pause_now(struct exchange *x)
 {
     struct e2b_sandbox *s = find(x);
-    json_t *body = x->body.len ? json_loadb(x->body.data, x->body.len, 0, NULL) : NULL;
+    json_t *body = x->body.len
+                       ? json_read(x->body.data, x->body.len, &json_read_line, 0, "the body", NULL)
+                       : NULL;
     bool files_only = json_is_false(json_object_get(body, "memory"));
 
     json_decref(body);

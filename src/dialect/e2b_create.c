@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "dialect/e2b.h"
@@ -46,7 +47,8 @@ static void room_for_orders(struct execution *e, void *context)
 
 static void take_line(struct e2b_sandbox *s, const char *text, size_t len)
 {
-    json_t *line = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
+    json_t *line =
+        json_read(text, len, &json_read_document, JSON_REJECT_DUPLICATES, "the line", NULL);
 
     if (json_is_true(json_object_get(line, "ready")) && !s->ready) {
         s->ready = true;

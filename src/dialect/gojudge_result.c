@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "dialect/gojudge.h"
@@ -211,7 +212,7 @@ json_t *gojudge_result(struct gojudge_command *c, const struct execution *e)
 
     if (e->is_error)
         return gojudge_failure(e->err.message);
-    result = json_loads(e->result ? e->result : "", JSON_ALLOW_NUL, NULL);
+    result = json_read_own(e->result, JSON_ALLOW_NUL);
     answer = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "status", status_of(result), "exitStatus",
                        exit_status(result), "time",
                        (json_int_t)((translate_metric(result, "cpu_user_ms") +

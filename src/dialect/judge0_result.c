@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "dialect/judge0.h"
 #include "model/result.h"
@@ -198,7 +199,7 @@ static void put_streams(struct judge0_submission *s, const struct execution *e,
 void judge0_judge(struct judge0_submission *s, const struct execution *e)
 {
     enum judge0_status status = JUDGE0_INTERNAL;
-    json_t *result = json_loads(e->result ? e->result : "", JSON_ALLOW_NUL, NULL);
+    json_t *result = json_read_own(e->result, JSON_ALLOW_NUL);
     char time[RESULT_TIME_SIZE];
 
     if (e->is_error) {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "dialect/dialects.h"
 #include "http/dialect.h"
@@ -31,7 +32,7 @@ static void reply_result(const struct execution *e, struct exchange *x)
                         json_pack("{s:s}", "message", e->err.message));
         return;
     }
-    result = json_loads(e->result ? e->result : "", JSON_ALLOW_NUL, NULL);
+    result = json_read_own(e->result, JSON_ALLOW_NUL);
     compile = piston_compile(result);
     run = translate_stage(result, "run") ? piston_stage(result, translate_both(e))
                                          : json_deep_copy(compile);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "dialect/piston.h"
 #include "http/server.h"
@@ -143,7 +144,8 @@ static void say_end(struct websocket *w, const json_t *result)
 
 static void event_came(struct websocket *w, const struct event_log_line *line)
 {
-    json_t *event = json_loadb(line->text, line->len, JSON_ALLOW_NUL, NULL);
+    json_t *event =
+        json_read(line->text, line->len, &json_read_answer, JSON_ALLOW_NUL, "the event", NULL);
     const char *type = translate_word(event, "type"), *stage = translate_word(event, "stage");
 
     if (!strcmp(type, "stdout") || !strcmp(type, "stderr"))

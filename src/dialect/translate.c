@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/encoding.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "model/limits.h"
@@ -132,7 +133,8 @@ json_t *translate_both(const struct execution *e)
     buf_init(&text, STREAM_MAX);
     for (uint64_t i = 0; i < event_log_next(&e->log); i++) {
         const struct event_log_line *line = event_log_get(&e->log, i);
-        json_t *event = json_loadb(line->text, line->len, JSON_ALLOW_NUL, NULL);
+        json_t *event =
+            json_read(line->text, line->len, &json_read_answer, JSON_ALLOW_NUL, "the event", NULL);
         const char *type = translate_word(event, "type");
         const json_t *data = json_object_get(event, "data");
         scoped_free char *bytes = NULL;

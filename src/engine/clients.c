@@ -41,11 +41,25 @@ static bool is_sound(const struct engine_request *request, ssize_t len)
            memchr(request->policy, '\0', sizeof(request->policy));
 }
 
+/* Whoever is of another version learns with whom it speaks. */
+static void say_hello(const struct client *client)
+{
+    const struct engine_hello hello = { .version = ENGINE_VERSION,
+                                        .mark = ENGINE_HELLO_MARK,
+                                        .pid = (int32_t)getpid(),
+                                        .release = ENGINE_VERSION_TEXT };
+
+    (void)fd_send(client->fd, &hello, sizeof(hello), NULL, 0);
+}
+
 static void handle(struct client *client, const struct engine_request *request, int blueprint_fd)
 {
     switch (request->ask) {
     case ENGINE_LEASE:
-        lease_ask(client, request, blueprint_fd);
+        if (client->engine->draining) /* for it there is no engine: its run or next stage is cold */
+            client_drop(client);
+        else
+            lease_ask(client, request, blueprint_fd);
         return;
     case ENGINE_DONE:
         lease_end(client);
@@ -75,8 +89,10 @@ static void client_spoke(void *context, uint32_t events)
     if (is_sound(&request, len > 0 ? len : 0)) {
         handle(client, &request, n && request.has_blueprint ? fds[0] : -1);
     } else {
-        if (len > 0)
-            log_info("engine", "%s speaks another language; it is dropped", client->process);
+        if (len > 0) {
+            log_info("engine", "%s is of another version; it is dropped", client->process);
+            say_hello(client);
+        }
         client_drop(client);
         leases_admit(client->engine);
     }

@@ -2,13 +2,13 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/scope.h"
 #include "engine/engine_main.h"
+#include "job/engine_hello.h"
 #include "job/engine_socket.h"
 #include "wire/engine.h"
 
@@ -16,10 +16,23 @@
 #define STOP_PATIENCE_MS 45000 /* longer than the engine lets runs finish */
 #define STATUS_MAX (16u << 20)
 
+/* Whatever went wrong, the reason is who listens there. */
 static int no_answer(sbr_error *err)
 {
-    return err_set(err, SBR_E_SYSTEM, "engine",
-                   "the engine does not answer, or is of another version");
+    struct engine_identity who = { .pidfd = -1 };
+    char text[200];
+
+    if (engine_hello(&who, err) < 0)
+        return err->code;
+    close(who.pidfd);
+    if (who.kind == ENGINE_OF_OURS)
+        return err_set(err, SBR_E_BUSY, "engine",
+                       "the engine, process %d, has no answer now; try again", (int)who.pid);
+    engine_hello_describe(&who, text, sizeof(text));
+    if (who.kind == ENGINE_HANGS)
+        return err_set(err, SBR_E_SYSTEM, "engine", "%s; `kill -9 %d` ends it", text, (int)who.pid);
+    return err_set(err, SBR_E_UNSUPPORTED, "engine",
+                   "%s, so runs start cold; `sandbox-run serve --stop` ends it", text);
 }
 
 /* Returns the first fd of the reply and closes any others. */
@@ -50,14 +63,7 @@ static int receive(int fd, int *ret, sbr_error *err)
 
 static int find_engine(int *ret_fd, sbr_error *err)
 {
-    char path[ENGINE_PATH_SIZE];
-
-    if (engine_socket_path(path, sizeof(path), err) < 0)
-        return err->code;
-    if (engine_connect(ret_fd) < 0)
-        return err_set(err, SBR_E_NOT_FOUND, "engine",
-                       "no engine is running at %s; `sandbox-run serve` starts one", path);
-    return 0;
+    return engine_connect(ret_fd) == 0 ? 0 : no_answer(err);
 }
 
 static int ask_status(int fd, int *ret_memory, sbr_error *err)
@@ -69,45 +75,38 @@ static int ask_status(int fd, int *ret_memory, sbr_error *err)
     return receive(fd, ret_memory, err);
 }
 
-/* The process at the other end.  It answers after its pidfd was opened, so the pid was not that of
- * a process that had ended. */
-static int open_process(int fd, int *ret_pidfd, sbr_error *err)
+static int await_end(const struct engine_identity *who, sbr_error *err)
 {
-    scoped_fd int memory = -1, pidfd = -1;
-    struct ucred peer = { 0 };
-    socklen_t len = sizeof(peer);
-
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.pid <= 0)
-        return err_set_errno(err, "engine", "cannot find the engine's process");
-    pidfd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
-    if (pidfd < 0)
-        return err_set_errno(err, "engine", "cannot find the engine's process");
-    if (ask_status(fd, &memory, err) < 0)
-        return err->code;
-    *ret_pidfd = take_fd(pidfd);
-    return 0;
-}
-
-int engine_stop(sbr_error *err)
-{
-    scoped_fd int fd = -1, pidfd = -1;
-    struct pollfd ended = { .events = POLLIN };
+    struct pollfd ended = { .fd = who->pidfd, .events = POLLIN };
     int r;
 
-    if (find_engine(&fd, err) < 0 || open_process(fd, &pidfd, err) < 0)
-        return err->code;
-    if (syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, NULL, 0) < 0)
-        return err_set_errno(err, "engine", "cannot end the engine");
-    ended.fd = pidfd;
     do
         r = poll(&ended, 1, STOP_PATIENCE_MS);
     while (r < 0 && errno == EINTR);
-    if (r <= 0)
-        return err_set(
-            err, SBR_E_BUSY, "engine",
-            "the engine has not ended yet; `sandbox-run serve --stop` again ends its runs "
-            "at once");
-    return 0;
+    if (r > 0)
+        return 0;
+    return err_set(err, SBR_E_BUSY, "engine",
+                   "the engine, process %d, has not ended yet; `kill %d` ends its runs at once",
+                   (int)who->pid, (int)who->pid);
+}
+
+/* An engine of any version ends by SIGTERM; one that hangs does not. */
+int engine_stop(sbr_error *err)
+{
+    struct engine_identity who = { .pidfd = -1 };
+    scoped_fd int pidfd = -1;
+
+    if (engine_hello(&who, err) < 0)
+        return err->code;
+    pidfd = who.pidfd;
+    if (syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, NULL, 0) < 0)
+        return err_set_errno(err, "engine", "cannot end the engine, process %d", (int)who.pid);
+    if (who.kind == ENGINE_HANGS)
+        return err_set(err, SBR_E_SYSTEM, "engine",
+                       "the engine, process %d, does not answer; it was asked to end, and `kill -9 "
+                       "%d` ends it at once",
+                       (int)who.pid, (int)who.pid);
+    return await_end(&who, err);
 }
 
 int engine_status(char **ret_json, sbr_error *err)

@@ -254,7 +254,7 @@ int engine_serve(const struct engine_config *config, sbr_error *err)
         return err_set_oom(err, "engine");
     engine->reports = &reports;
     engine->config = *config;
-    (void)setenv("SANDBOX_RUN_COLD", "1", 1); /* the engine itself uses no engine */
+    engine_is_here();
     r = start(engine, path, err);
     if (r == 0)
         r = turn_until_over(engine, path, err);

@@ -215,10 +215,6 @@ void lease_ask(struct client *client, const struct engine_request *request, int 
         refuse(client, "a lease is held already; say DONE first");
         return;
     }
-    if (engine->draining) {
-        refuse(client, "the engine is about to end");
-        return;
-    }
     client->ticket.memory =
         request->memory_bytes < engine->queue.memory ? request->memory_bytes : engine->queue.memory;
     switch (queue_ask(&engine->queue, &client->ticket, caller)) {

@@ -38,6 +38,7 @@ struct exchange {
     struct tenant tenant;
     uint64_t began_us;
     unsigned int status;
+    const char *reason; /* the short word of a problem; NULL: the reply is none */
     struct response *response;        /* NULL: not yet */
     bool received;                    /* nothing more of the request comes */
     bool begun, whole;                /* how much of the reply was sent */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "changes/apply.h"
@@ -54,7 +55,7 @@ static json_t *describe(const struct offload *o, const struct changeset *changes
     }
     jsonw_close(&j, '}');
     text = roots_hide(&o->server->roots, o->tenant.name, jsonw_take(&j));
-    about = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
+    about = json_read_own(text, JSON_ALLOW_NUL);
     free(text);
     forget_sources(about);
     return about;
@@ -197,7 +198,7 @@ int kept_changes_may_change(const struct server *server, const char *tenant, con
 /* Conflicts are a problem with the report in it. */
 static void describe_conflicts(struct offload *o, char *report, const sbr_error *err)
 {
-    json_t *problem = report ? json_loads(report, 0, NULL) : NULL;
+    json_t *problem = json_read_own(report, 0);
 
     if (!problem)
         return;

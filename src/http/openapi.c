@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "http/problem.h"
@@ -72,8 +73,9 @@ static json_t *schemas(void)
     const char *key;
 
     for (size_t i = 0; i < ARRAY_LEN(documents); i++) {
-        json_t *one = json_loadb((const char *)documents[i].start,
-                                 (size_t)(documents[i].end - documents[i].start), 0, NULL);
+        json_t *one = json_read((const char *)documents[i].start,
+                                (size_t)(documents[i].end - documents[i].start),
+                                &json_read_document, 0, "the schema", NULL);
 
         /* Here it is the name of a root. */
         (void)json_object_del(json_object_get(json_object_get(one, "properties"), "project"),
@@ -83,8 +85,9 @@ static json_t *schemas(void)
         move_references(one, documents[i].name);
         json_object_set_new(all, documents[i].name, one);
     }
-    own = json_loadb((const char *)http_schema_image_start,
-                     (size_t)(http_schema_image_end - http_schema_image_start), 0, NULL);
+    own = json_read((const char *)http_schema_image_start,
+                    (size_t)(http_schema_image_end - http_schema_image_start), &json_read_document,
+                    0, "the schema", NULL);
     json_object_foreach(json_object_get(own, "$defs"), key, value)
         json_object_set(all, key, value);
     json_decref(own);

@@ -107,6 +107,7 @@ void problem_reply(struct exchange *x, const struct problem *problem)
 {
     char seconds[16];
 
+    x->reason = problem->code ? problem->code : statuses[row_of(problem->status)].code;
     if (x->dialect)
         x->dialect->refuse(x, problem);
     else

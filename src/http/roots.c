@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 
@@ -356,7 +357,7 @@ char *roots_hide(const struct roots *roots, const char *tenant, char *text)
 
     if (!text || !has_path(roots, tenant, text))
         return text;
-    tree = json_loads(text, JSON_ALLOW_NUL, NULL);
+    tree = json_read_own(text, JSON_ALLOW_NUL);
     hide_in_tree(roots, tenant, tree);
     made = tree ? json_dumps(tree, JSON_COMPACT | JSON_REAL_PRECISION(12)) : NULL;
     json_decref(tree);

@@ -198,6 +198,7 @@ static void tick(struct server *server, uint64_t now_us)
     server->ticked_us = now_us;
     fronts_tick(server);
     visitor_tick(server);
+    refusals_tick(server, now_us);
     execution_tick(server, now_us);
     reader_tick(server, now_us);
     spans_tick(server);
@@ -245,6 +246,7 @@ static void close_server(struct server *server)
     list_each(at, &server->visitors)
         visitor_close(link_owner(at, struct visitor, link));
     visitor_run(server);
+    refusals_end(server);
     fronts_close(server);
     list_each(at, &server->executions)
         execution_free(link_owner(at, struct execution, link));

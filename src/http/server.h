@@ -7,6 +7,7 @@
 #include "config/config.h"
 #include "http/admission.h"
 #include "http/counters.h"
+#include "http/refusals.h"
 #include "http/roots.h"
 #include "http/spans.h"
 #include "http/visitor.h"
@@ -64,6 +65,7 @@ struct server {
     struct link sse_streams;      /* their streams */
     size_t kept_bytes;            /* of results and events of all executions */
     struct counters counters;
+    struct refusals refusals;
     struct loop_watch signals;
     struct loop_watch offload;
     bool has_socket; /* the unix socket is ours to remove */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "http/admission.h"
@@ -37,7 +38,7 @@ static bool name_session(struct exchange *x, struct offload *o)
 /* An answer of the library with the ids that the tenant knows; `of`: what it was forked from. */
 static char *rename_answer(char *text, const char *id, const char *of)
 {
-    json_t *answer = json_loads(text, 0, NULL);
+    json_t *answer = json_read_own(text, 0);
     char *renamed;
 
     if (json_object_get(answer, "id"))
@@ -129,7 +130,7 @@ static uint64_t take_bound(json_t *body, const char *key)
 static int own_session(struct offload *o, char *text, sbr_error *err)
 {
     struct ownership owner;
-    json_t *made = json_loads(text, 0, NULL);
+    json_t *made = json_read_own(text, 0);
     int r;
 
     snprintf(owner.own, sizeof(owner.own), "%s", json_string_value(json_object_get(made, "id")));
@@ -295,7 +296,7 @@ static int list_sessions(struct offload *o, sbr_error *err)
 
     if (r < 0 || o->tenant.local)
         return r;
-    all = json_loads(o->body, 0, NULL);
+    all = json_read_own(o->body, 0);
     rows = (struct session_rows){ json_object_get(all, "sessions"), json_array() };
     r = ownership_each(&o->tenant, add_row, &rows, err);
     json_object_set_new(all, "sessions", rows.found);
@@ -313,7 +314,7 @@ void sessions_list(struct exchange *x)
 /* What a session with `keep` has left is its tenant's. */
 static void note_changes(const struct offload *o)
 {
-    json_t *answer = json_loads(o->body, 0, NULL);
+    json_t *answer = json_read_own(o->body, 0);
     const char *id = json_string_value(json_object_get(answer, "changes_id"));
 
     if (id && encoding_is_hex(id, OWNERSHIP_ID_SIZE - 1))
@@ -384,7 +385,7 @@ static int get_file(struct offload *o, sbr_error *err)
 
     if (r < 0)
         return r;
-    answer = json_loads(o->body, 0, NULL);
+    answer = json_read_own(o->body, 0);
     base64 = json_string_value(json_object_get(answer, "data_b64"));
     free(take_ptr(o->body));
     if (!base64 || encoding_from_base64(base64, &o->body, &o->len) < 0)

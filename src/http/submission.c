@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "http/server.h"
@@ -22,48 +23,25 @@ static int refuse(struct submission_fault *fault, unsigned int status, const cha
 }
 
 /* The reader of JSON calls itself for each level, and has a stack to keep. */
-static bool is_too_deep(const char *text, size_t len)
-{
-    size_t depth = 0;
-    bool quoted = false;
-
-    for (size_t i = 0; i < len; i++) {
-        char c = text[i];
-
-        if (quoted && c == '\\')
-            i++;
-        else if (c == '"')
-            quoted = !quoted;
-        else if (!quoted && (c == '[' || c == '{') && ++depth > SUBMISSION_MAX_DEPTH)
-            return true;
-        else if (!quoted && (c == ']' || c == '}') && depth)
-            depth--;
-    }
-    return false;
-}
+static const struct json_bounds body_bounds = {
+    .bytes = SIZE_MAX, /* the route has its own */
+    .values = 100000,
+    .depth = SUBMISSION_MAX_DEPTH,
+};
 
 json_t *submission_parse(const char *text, size_t len, struct submission_fault *fault)
 {
-    json_error_t where;
-    json_t *root;
+    sbr_error err;
+    json_t *root = json_read(text, len, &body_bounds, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL,
+                             "the body", &err);
 
-    if (is_too_deep(text, len)) {
-        refuse(fault, HTTP_BAD_REQUEST, "", "the JSON is nested more than 32 levels deep");
-        return NULL;
-    }
-    root = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
     if (root && !json_is_object(root)) {
         json_decref(root);
         refuse(fault, HTTP_BAD_REQUEST, "", "the body is not a JSON object");
         return NULL;
     }
-    if (!root) {
-        scoped_free char *message =
-            text_format("the body is not valid JSON: line %d, column %d: %.120s", where.line,
-                        where.column, where.text);
-
-        refuse(fault, HTTP_BAD_REQUEST, "", message ? message : "the body is not valid JSON");
-    }
+    if (!root)
+        refuse(fault, HTTP_BAD_REQUEST, "", err.message);
     return root;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/json_read.h"
 #include "base/listing.h"
 #include "base/scope.h"
 #include "base/text.h"
@@ -133,7 +134,9 @@ static json_t *load(const struct state_dir *dir, const char *id)
 
     snprintf(name, sizeof(name), "%s.json", id);
     len = fd_read_small(dir->fd, name, text, sizeof(text));
-    return len < 0 ? NULL : json_loadb(text, (size_t)len, JSON_REJECT_DUPLICATES, NULL);
+    return len < 0 ? NULL
+                   : json_read(text, (size_t)len, &json_read_line, JSON_REJECT_DUPLICATES,
+                               "the token", NULL);
 }
 
 struct token_walk {

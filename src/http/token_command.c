@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "config/audit.h"
@@ -210,7 +211,7 @@ static int list(struct request *request, sbr_error *err)
         dprintf(STDOUT_FILENO, "%s\n", text);
         return 0;
     }
-    all = json_loads(text, 0, NULL);
+    all = json_read_own(text, 0);
     json_array_foreach(json_object_get(all, "tokens"), i, token)
         print_row(token);
     json_decref(all);

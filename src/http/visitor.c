@@ -10,9 +10,9 @@
 #include "base/clock.h"
 #include "base/reply_head.h"
 #include "base/scope.h"
-#include "config/audit.h"
 #include "http/guard.h"
 #include "http/problem.h"
+#include "http/refusals.h"
 #include "http/route.h"
 #include "http/server.h"
 #include "http/token.h"
@@ -22,32 +22,13 @@
 #define UNSENT_MAX ((size_t)64 << 20)
 #define FRAMES_AT_ONCE 16 /* of one channel, before others have their turn */
 
-/* For the audit, if the configuration has one: who was refused what. */
-static void note_refusal(const struct exchange *x)
-{
-    char status[16];
-    const struct audit_field fields[] = { { "method", x->method },
-                                          { "path", x->path },
-                                          { "status", status },
-                                          { "caller", x->tenant.name[0] ? x->tenant.name : NULL } };
-    sbr_error ignored; /* the request is refused either way */
-
-    if (x->status != HTTP_UNAUTHORIZED && x->status != HTTP_FORBIDDEN &&
-        x->status != HTTP_TOO_MANY_REQUESTS)
-        return;
-    x->server->counters.refused++;
-    snprintf(status, sizeof(status), "%u", x->status);
-    if (x->server->config.audit)
-        (void)!audit_note("refused", fields, ARRAY_LEN(fields), &ignored);
-}
-
 /* The reply is sent, or its client is gone. */
 static void complete(struct visitor *v, struct exchange *x)
 {
     v->x = NULL;
     v->idle_us = clock_now_us();
     counters_add_request(&v->server->counters, x->status);
-    note_refusal(x);
+    refusals_count(x);
     exchange_free(x);
 }
 

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "base/clock.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "http/problem.h"
 #include "http/server.h"
@@ -152,8 +153,9 @@ static void take_message(struct websocket *w, bool binary)
     if (binary) {
         buf_add(&w->pending, w->incoming.data, w->incoming.len);
     } else {
-        text = json_loadb(w->incoming.len ? w->incoming.data : "", w->incoming.len,
-                          JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+        text =
+            json_read(w->incoming.len ? w->incoming.data : "", w->incoming.len, &json_read_document,
+                      JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, "the message", NULL);
         w->manner->text(w, text);
         json_decref(text);
     }

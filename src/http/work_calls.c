@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "http/admission.h"
 #include "http/execution.h"
@@ -157,7 +158,7 @@ static void call_done(struct work_call *b)
 /* Changes belong to the tenant whose build has left them. */
 static void note_changes(const struct offload *o)
 {
-    json_t *reply = o->body ? json_loads(o->body, 0, NULL) : NULL;
+    json_t *reply = json_read_own(o->body, 0);
     const char *id = json_string_value(json_object_get(reply, "changes_id"));
 
     if (id)

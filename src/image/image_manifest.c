@@ -11,10 +11,18 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 
-#define DOCUMENT_MAX (8u << 20)
+/* A layer, a platform or a line of the history has a dozen values; an image has at most 128 layers.
+ * The largest index seen names 600 platforms and attestations. */
+static const struct json_bounds document_bounds = {
+    .bytes = 4u << 20,
+    .values = 20000,
+    .depth = 32,
+};
+
 #define INDEXES_MAX 4 /* an index may name another */
 
 static int wrong(const char *what, sbr_error *err)
@@ -39,30 +47,20 @@ static int digest_of(const json_t *descriptor, const char *key, char ret[IMAGE_D
     return 0;
 }
 
-static int compare_sum(int fd, const char *digest, sbr_error *err)
+static int compare_sum(struct sha256 *sum, const char *digest, sbr_error *err)
 {
-    scoped_free char *chunk = malloc(1u << 17);
     char found[SHA256_HEX_SIZE];
-    struct sha256 sum;
-    ssize_t n = -1;
 
-    if (!chunk)
-        return err_set_oom(err, "image");
-    sha256_init(&sum);
-    while ((n = fd_read_full(fd, chunk, 1u << 17)) > 0)
-        sha256_add(&sum, chunk, (size_t)n);
-    if (n < 0 || lseek(fd, 0, SEEK_SET) < 0)
-        return err_set_errno(err, "image", "cannot read a part of the image");
-    sha256_finish_hex(&sum, found);
-    if (strcmp(found, digest) != 0)
-        return err_set(err, SBR_E_INVALID, "image",
-                       "a part of the image has other bytes than its digest %.12s… says; nothing "
-                       "of it is taken",
-                       digest);
-    return 0;
+    sha256_finish_hex(sum, found);
+    if (strcmp(found, digest) == 0)
+        return 0;
+    return err_set(err, SBR_E_INVALID, "image",
+                   "a part of the image has other bytes than its digest %.12s… says; nothing of it "
+                   "is taken",
+                   digest);
 }
 
-int image_manifest_blob(int dir_fd, const char *digest, sbr_error *err)
+static int open_blob(int dir_fd, const char *digest, sbr_error *err)
 {
     char path[IMAGE_DIGEST_SIZE + 16];
     scoped_fd int fd = -1;
@@ -72,35 +70,107 @@ int image_manifest_blob(int dir_fd, const char *digest, sbr_error *err)
     fd = openat(dir_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0)
         return err_set_errno(err, "image", "the part %.12s… of the image is missing", digest);
-    if (!S_ISREG(st.st_mode))
-        return wrong("a part of it is no file", err);
-    if (compare_sum(fd, digest, err) < 0)
-        return err->code;
-    return take_fd(fd);
+    return S_ISREG(st.st_mode) ? take_fd(fd) : wrong("a part of it is no file", err);
 }
 
-static json_t *parse(int fd, sbr_error *err)
+/* A file of holes stays one: a small layout takes no large part of the disk. */
+static int write_sparsely(int fd, const char *chunk, size_t len)
 {
-    scoped_free char *text = NULL;
-    size_t len = 0;
-    json_t *json;
+    if (chunk[0] == 0 && memcmp(chunk, chunk + 1, len - 1) == 0) {
+        off_t end = lseek(fd, (off_t)len, SEEK_CUR);
 
-    if (fd_read_text(fd, DOCUMENT_MAX, &text, &len, err) < 0)
-        return NULL;
-    json = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
-    if (!json_is_object(json)) {
+        return end < 0 ? -1 : ftruncate(fd, end);
+    }
+    return fd_write_all(fd, chunk, len);
+}
+
+/* Reads all of it once, and at most one byte more than the manifest says; `copy` gets the bytes
+ * that were compared. */
+static int compare_layer(int fd, const struct image_layer *layer, int copy, sbr_error *err)
+{
+    scoped_free char *chunk = malloc(1u << 17);
+    uint64_t size = 0;
+    struct sha256 sum;
+    ssize_t n = -1;
+
+    if (!chunk)
+        return err_set_oom(err, "image");
+    sha256_init(&sum);
+    while (size <= layer->size && (n = fd_read_full(fd, chunk, 1u << 17)) > 0) {
+        sha256_add(&sum, chunk, (size_t)n);
+        size += (uint64_t)n;
+        if (copy >= 0 && write_sparsely(copy, chunk, (size_t)n) < 0)
+            return err_set_errno(err, "image", "cannot copy a layer to the cache");
+    }
+    if (n < 0 || lseek(copy >= 0 ? copy : fd, 0, SEEK_SET) < 0)
+        return err_set_errno(err, "image", "cannot read a part of the image");
+    if (size != layer->size)
+        return err_set(err, SBR_E_INVALID, "image",
+                       "the layer %.12s… has %s%llu bytes, but the manifest says another number; "
+                       "nothing of the image is taken",
+                       layer->digest, n > 0 ? "at least " : "", (unsigned long long)size);
+    return compare_sum(&sum, layer->digest, err);
+}
+
+int image_manifest_layer(int dir_fd, const struct image_layer *layer, int copy_fd, sbr_error *err)
+{
+    scoped_fd int fd = open_blob(dir_fd, layer->digest, err), copy = -1;
+
+    if (fd < 0)
+        return err->code;
+    if (copy_fd >= 0) {
+        copy = openat(copy_fd, "blob", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (copy < 0 || unlinkat(copy_fd, "blob", 0) < 0)
+            return err_set_errno(err, "image", "cannot copy a layer to the cache");
+    }
+    if (compare_layer(fd, layer, copy, err) < 0)
+        return err->code;
+    return copy >= 0 ? take_fd(copy) : take_fd(fd);
+}
+
+static json_t *parse(const char *text, size_t len, sbr_error *err)
+{
+    sbr_error fault;
+    json_t *json =
+        json_read(text, len, &document_bounds, JSON_REJECT_DUPLICATES, "a document", &fault);
+
+    if (!json) {
+        wrong(fault.message, err);
+    } else if (!json_is_object(json)) {
         json_decref(json);
-        wrong("a document is no JSON object, or has a key twice", err);
+        wrong("a document is no JSON object", err);
         return NULL;
     }
     return json;
 }
 
+/* What is compared is what is parsed: somebody may write to the layout meanwhile. */
 static json_t *read_blob(int dir_fd, const char *digest, sbr_error *err)
 {
-    scoped_fd int fd = image_manifest_blob(dir_fd, digest, err);
+    scoped_fd int fd = open_blob(dir_fd, digest, err);
+    scoped_free char *text = NULL;
+    struct sha256 sum;
+    size_t len = 0;
 
-    return fd < 0 ? NULL : parse(fd, err);
+    if (fd < 0 || fd_read_text(fd, document_bounds.bytes, &text, &len, err) < 0)
+        return NULL;
+    sha256_init(&sum);
+    sha256_add(&sum, text, len);
+    return compare_sum(&sum, digest, err) < 0 ? NULL : parse(text, len, err);
+}
+
+static json_t *read_index(int dir_fd, sbr_error *err)
+{
+    scoped_fd int fd = openat(dir_fd, "index.json", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    scoped_free char *text = NULL;
+    size_t len = 0;
+
+    if (fd < 0) {
+        err_set_errno(err, "image", "there is no OCI image: cannot read its index.json");
+        return NULL;
+    }
+    return fd_read_text(fd, document_bounds.bytes, &text, &len, err) < 0 ? NULL
+                                                                         : parse(text, len, err);
 }
 
 const char *image_manifest_architecture(void)
@@ -191,6 +261,17 @@ static int read_texts(const json_t *array, struct string_list *ret, sbr_error *e
     return 0;
 }
 
+/* Both digests, because either alone proves less: who knows a diff id need not have the layer. */
+static void set_key(struct image_layer *layer)
+{
+    struct sha256 sum;
+
+    sha256_init(&sum);
+    sha256_add_text(&sum, layer->digest);
+    sha256_add_text(&sum, layer->diff_id);
+    sha256_finish_hex(&sum, layer->key);
+}
+
 static int read_config(const json_t *json, struct image_manifest *ret, sbr_error *err)
 {
     const json_t *config = json_object_get(json, "config");
@@ -203,9 +284,11 @@ static int read_config(const json_t *json, struct image_manifest *ret, sbr_error
         return err_set(err, SBR_E_UNSUPPORTED, "image", "the image is no image of Linux");
     if (json_array_size(diff_ids) != ret->n_layers)
         return wrong("it has not one diff id for each layer", err);
-    for (size_t i = 0; i < ret->n_layers; i++)
+    for (size_t i = 0; i < ret->n_layers; i++) {
         if (digest_of(json_array_get(diff_ids, i), NULL, ret->layers[i].diff_id, err) < 0)
             return err->code;
+        set_key(&ret->layers[i]);
+    }
     text_copy_visibly(ret->architecture, sizeof(ret->architecture),
                       architecture ? architecture : "", architecture ? strlen(architecture) : 0);
     if ((workdir && workdir[0] == '/' && !(ret->config.workdir = strdup(workdir))) ||
@@ -256,14 +339,11 @@ static json_t *find_manifest(int dir_fd, json_t *json, const char *tag, sbr_erro
 
 int image_manifest_read(int dir_fd, const char *tag, struct image_manifest *ret, sbr_error *err)
 {
-    scoped_fd int fd = openat(dir_fd, "index.json", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     json_t *manifest, *config = NULL;
     int r = 0;
 
     *ret = (struct image_manifest){ 0 };
-    if (fd < 0)
-        return err_set_errno(err, "image", "there is no OCI image: cannot read its index.json");
-    manifest = find_manifest(dir_fd, parse(fd, err), tag, err);
+    manifest = find_manifest(dir_fd, read_index(dir_fd, err), tag, err);
     if (!manifest || read_layers(manifest, ret, err) < 0)
         r = err->code;
     if (r == 0 && !(config = read_blob(dir_fd, ret->config_digest, err)))

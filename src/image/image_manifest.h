@@ -10,6 +10,7 @@
 struct image_layer {
     char digest[IMAGE_DIGEST_SIZE];  /* of the blob */
     char diff_id[IMAGE_DIGEST_SIZE]; /* of the archive in it */
+    char key[IMAGE_DIGEST_SIZE];     /* of the two: its name in the store */
     uint64_t size;                   /* of the blob */
 };
 
@@ -30,7 +31,10 @@ void image_manifest_done(struct image_manifest *manifest);
 /* This machine's, in the words of images: amd64, arm64, … */
 const char *image_manifest_architecture(void);
 
-/* Opens a blob of the layout.  Its content is compared with its name. */
-int image_manifest_blob(int dir_fd, const char *digest, sbr_error *err) must_check;
+/* Opens the blob of a layer, whose size and content are as the manifest says.  With a directory of
+ * ours as `copy_fd` it is a copy that nobody else can write to, made while it was compared; -1: the
+ * layout is ours already. */
+int image_manifest_layer(int dir_fd, const struct image_layer *layer, int copy_fd, sbr_error *err)
+    must_check;
 
 #endif

@@ -2,7 +2,7 @@
  *
  *   image/name/KEY    a record: a reference and its ID              KEY: SHA-256 of the reference
  *   image/root/ID/    `tree`, the files, and a record `config`      ID: digest of its configuration
- *   image/layer/ID/   `tree`, the files of one layer                ID: its diff id
+ *   image/layer/KEY/  `tree`, the files of one layer                KEY: of its digest and diff id
  *   image/staging/    what is being made; renamed when it is whole
  *
  * A file of an image is the same inode as that of its layer, so images share what they have in

@@ -69,11 +69,18 @@ static int engine_address(struct sockaddr_un *ret, sbr_error *err)
     return engine_socket_path(ret->sun_path, sizeof(ret->sun_path), err);
 }
 
+static bool is_here;
+
+void engine_is_here(void)
+{
+    is_here = true;
+}
+
 bool engine_is_unwanted(void)
 {
     const char *word = getenv(ENGINE_COLD_ENV);
 
-    return word && *word && strcmp(word, "0") != 0;
+    return is_here || (word && *word && strcmp(word, "0") != 0);
 }
 
 static int new_socket(void)
@@ -141,11 +148,15 @@ static int open_directory(const struct sockaddr_un *address, int *ret_fd, sbr_er
     return 0;
 }
 
-static int is_running(const struct sockaddr_un *address, sbr_error *err)
+static int is_running(const struct sockaddr_un *address, pid_t pid, sbr_error *err)
 {
+    char process[32] = "";
+
+    if (pid > 0)
+        snprintf(process, sizeof(process), ", process %d", (int)pid);
     return err_set(err, SBR_E_BUSY, "engine",
-                   "an engine is running at '%.108s'; `sandbox-run serve --status` tells of it",
-                   address->sun_path);
+                   "an engine is running at '%.108s'%s; `sandbox-run serve --status` tells of it",
+                   address->sun_path, process);
 }
 
 /* An untrusted program that may write there can listen there.  Its socket is reported, not removed,
@@ -156,7 +167,7 @@ static int refuse_listener(int fd, const struct sockaddr_un *address, sbr_error 
 
     peer_look_home(&home);
     if (peer_is_neighbour(fd, &home, NULL))
-        return is_running(address, err);
+        return is_running(address, peer_pid(fd), err);
     return err_set(err, SBR_E_DENIED, "engine",
                    "the process that listens at '%.108s' lives in a sandbox or a container; remove "
                    "the socket, "
@@ -187,7 +198,7 @@ static int make_way(int dir_fd, const struct sockaddr_un *address, sbr_error *er
     if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0)
         return refuse_listener(fd, address, err);
     if (errno == EAGAIN)
-        return is_running(address, err);
+        return is_running(address, 0, err);
     if (unlink(address->sun_path) < 0)
         return err_set_errno(err, "engine", "cannot remove '%.100s'", address->sun_path);
     return 0;

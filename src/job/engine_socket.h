@@ -17,8 +17,10 @@
 
 int engine_socket_path(char *path, size_t size, sbr_error *err) must_check;
 
-/* The environment says that none is asked. */
+/* The environment says that none is asked, or this process is one. */
 bool engine_is_unwanted(void);
+/* This process is the engine, which uses none.  Its children do, the gateway among them. */
+void engine_is_here(void);
 
 /* 0 and a nonblocking fd; -1 without an engine, or when the listener belongs to another user or to
  * other namespaces (sandbox/peer.h). */

@@ -92,6 +92,7 @@ void job_table_handle(sbr_job *job, enum job_event event)
 
         if (!step)
             return;
+        loop_step();
         job->state = transitions[job->state][event].next;
         event = step(job, event, &job->failure);
     }

@@ -315,6 +315,25 @@ static int open_sources(const sbr_job *job, sbr_error *err)
     return 0;
 }
 
+/* What is left out of the project is no manifest of it either. */
+static void drop_left_out(struct job_trees *trees)
+{
+    const struct job_tree *project = &trees->at[0];
+    size_t n = 0;
+
+    for (size_t i = 0; i < trees->n_manifests; i++) {
+        struct request_file *file = &trees->manifests[i];
+
+        if (project_excludes_covers(project->masks, project->n_masks, file->path)) {
+            free(file->path);
+            free(file->data);
+        } else {
+            trees->manifests[n++] = *file;
+        }
+    }
+    trees->n_manifests = n;
+}
+
 /* In a workspace, the code may replace a file of the same name. */
 static int look_at_project(sbr_job *job, sbr_error *err)
 {
@@ -327,6 +346,7 @@ static int look_at_project(sbr_job *job, sbr_error *err)
         return err->code;
     if (project_manifests(fd, job->language, &trees->manifests, &trees->n_manifests, err) < 0)
         return err->code;
+    drop_left_out(trees);
     if (!job->req->code || job->req->workspace)
         return 0;
     return project_code_name(fd, job->language, trees->code_name, sizeof(trees->code_name), err);

@@ -183,7 +183,9 @@ enum job_event stage_start_watch(sbr_job *job, enum job_event event, sbr_error *
     options.collect_reader = now->collecting ? &now->collect_reader : NULL;
     if (monitor_start(&now->monitor, &now->box, now->plan, &options, err) < 0)
         return EV_ERROR;
-    /* The stage runs meanwhile, so that the look into the store delays nothing. */
+    /* The stage runs meanwhile, so that neither look delays anything. */
+    if (job->rt->once && !job->n_done && !now->box.standby)
+        cgroup_sweep(&job->rt->features.cgroup);
     if (job->language && !job->skips_version)
         (void)toolchain_version(job->language, NULL, &job->toolchain);
     return EV_NOTHING;

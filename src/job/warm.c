@@ -11,9 +11,11 @@
 #include "base/log.h"
 #include "base/scope.h"
 #include "image/image.h"
+#include "job/engine_hello.h"
 #include "job/engine_socket.h"
 #include "job/job_types.h"
 #include "job/warm_blueprint.h"
+#include "sandbox/peer.h"
 
 /* How long the job waits for an engine that does not even say that there is a queue. */
 #define PATIENCE_US 2000000
@@ -74,8 +76,14 @@ static void patience_ended(void *context, uint32_t events)
 {
     sbr_job *job = context;
 
+    const pid_t pid = peer_pid(job->warm.fd);
+
     (void)events;
-    log_info("engine", "it does not answer");
+    snprintf(job->warm.note, sizeof(job->warm.note),
+             "the engine, process %d, does not answer, so this run started cold; `kill -9 %d` ends "
+             "it if that lasts",
+             (int)pid, (int)pid);
+    log_info("engine", "%s", job->warm.note);
     hang_up(job);
     job->warm.off = true;
     go_on(job, WARM_IDLE);
@@ -133,6 +141,29 @@ static void understand(sbr_job *job)
     go_on(job, WARM_IDLE);
 }
 
+/* An engine that hangs up without a word and still listens is of a version that has none for us. */
+static void note_stranger(struct warm *warm, ssize_t n)
+{
+    struct engine_identity who = { .kind = ENGINE_OF_OLD, .pid = peer_pid(warm->fd) };
+    struct engine_hello hello;
+    scoped_fd int again = -1;
+    char text[WARM_NOTE_SIZE - 60];
+
+    memcpy(&hello, &warm->reply, sizeof(hello));
+    if (engine_hello_is(&hello, n)) {
+        who.kind = ENGINE_OF_OTHER;
+        who.version = hello.version;
+        memcpy(who.release, hello.release, sizeof(who.release));
+    } else if (n <= 0 && (engine_connect(&again) < 0 || peer_pid(again) != who.pid)) {
+        log_info("engine", "it has ended");
+        return;
+    }
+    engine_hello_describe(&who, text, sizeof(text));
+    snprintf(warm->note, sizeof(warm->note),
+             "%s, so runs start cold; `sandbox-run serve --stop` ends it", text);
+    log_info("engine", "%s", warm->note);
+}
+
 static void answer_came(void *context, uint32_t events)
 {
     sbr_job *job = context;
@@ -158,10 +189,13 @@ static void answer_came(void *context, uint32_t events)
         return;
     }
     close_given(warm);
+    if (!reconnect)
+        note_stranger(warm, n);
     hang_up(job);
     if (reconnect && ask(job)) /* another engine was started after the last run */
         return;
-    log_info("engine", n > 0 ? "it is of another version" : "it has ended");
+    if (reconnect)
+        log_info("engine", "it has ended");
     warm->reply = (struct engine_reply){ .answer = ENGINE_COLD };
     go_on(job, WARM_IDLE);
 }
@@ -208,9 +242,19 @@ static bool ask(sbr_job *job)
     return true;
 }
 
+/* A stage that is started cold takes its compiled program from the store, not by the fds that only
+ * a sandbox of the engine's is given. */
+static bool ask_no_more(sbr_job *job, size_t n_ops)
+{
+    close_files(&job->warm);
+    job->now.plan->n_ops = n_ops;
+    return false;
+}
+
 bool warm_ask(sbr_job *job, const struct plan_input *in)
 {
     struct warm *warm = &job->warm;
+    size_t n_ops = job->now.plan->n_ops;
     const char *why;
 
     engine_connections_find(job->rt->pool, warm);
@@ -228,7 +272,7 @@ bool warm_ask(sbr_job *job, const struct plan_input *in)
     why = warm_blueprint_make(job, in);
     if (why)
         log_info("engine", "cold, because %s; asking for a place only", why);
-    return ask(job);
+    return ask(job) || ask_no_more(job, n_ops);
 }
 
 static enum warm_entry enter_granted(sbr_job *job)

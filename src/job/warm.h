@@ -13,6 +13,7 @@
 #include "wire/engine.h"
 
 #define WARM_MAX_FILES 36 /* of a compiled program, by fd */
+#define WARM_NOTE_SIZE 200
 
 struct sbr_job;
 struct engine_connections;
@@ -42,6 +43,7 @@ struct warm {
     int files[WARM_MAX_FILES];
     size_t n_files;
     uint64_t asked_us, queue_us;
+    char note[WARM_NOTE_SIZE]; /* why the engine is of no use, which its owner can mend; or empty */
     void (*answered)(struct sbr_job *job); /* the answer is there: warm_enter is next */
 };
 

@@ -45,7 +45,8 @@ static int start(const sbr_runtime *rt, const sbr_request *req, sbr_job **ret, s
         err_set_oom(err, "job");
     else
         job->client->out.fd = job->client->err.fd = job->client->audit_fd = -1;
-    if (!job->client || (req->audit && audit_open(&job->client->audit_fd, err) < 0)) {
+    if (!job->client ||
+        (req->audit && audit_chain_open(AUDIT_RUNS, &job->client->audit_fd, err) < 0)) {
         sbr_job_free(job);
         return err->code;
     }

@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/fd.h"
+#include "job/engine_hello.h"
 
 typedef void check_fn(const struct features *f, struct finding *finding);
 
@@ -224,6 +225,29 @@ static void check_core_pattern(const struct features *f, struct finding *finding
         *text == '|' ? " (a handler on the host; sandboxed programs never reach it)" : "");
 }
 
+static void check_engine(const struct features *f, struct finding *finding)
+{
+    struct engine_identity who = { .pidfd = -1 };
+    sbr_error none;
+
+    (void)f;
+    if (engine_hello(&who, &none) < 0) {
+        say(finding, "%s", none.code == SBR_E_NOT_FOUND ? "none runs" : none.message);
+        return;
+    }
+    close(who.pidfd);
+    if (who.kind == ENGINE_OF_OURS) {
+        say(finding, "process %d of version %s", (int)who.pid, who.release);
+        return;
+    }
+    finding->state = WEAKER;
+    engine_hello_describe(&who, finding->found, sizeof(finding->found));
+    if (who.kind == ENGINE_HANGS)
+        fix(finding, "kill -9 %d", (int)who.pid);
+    else
+        fix(finding, "sandbox-run serve --stop && sandbox-run serve --daemon");
+}
+
 /* clang-format off */
 static const struct {
     const char *name;
@@ -238,6 +262,7 @@ static const struct {
     { "seccomp",         check_seccomp,      0 },
     { "landlock",        check_landlock,     0 },
     { "core dumps",      check_core_pattern, 0 },
+    { "engine",          check_engine,       0 },
 };
 /* clang-format on */
 

@@ -21,10 +21,6 @@
 #include "lib/runner.h"
 #include "lib/tool_job.h"
 
-#define LEAST_ROOM ((uint64_t)256 << 20)
-#define GROWTH 40 /* of a layer that is unpacked, at most; more is a bomb */
-#define MOST_FILES 1000000
-
 static void tell(const struct image_pull *pull, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -49,17 +45,24 @@ static bool is_there(const struct user_dir *root, const char *folder, const char
 }
 
 /* Where no sandbox can write to the disk as its owner, files are in memory meanwhile. */
-static struct workspace_quota room_for(uint64_t size)
+static struct workspace_quota quota_of(const struct image_room *room)
 {
-    struct workspace_quota quota = { .bytes = size * GROWTH, .inodes = MOST_FILES };
+    struct workspace_quota quota = image_unpack_room(room);
     struct sysinfo machine;
 
-    if (quota.bytes < LEAST_ROOM)
-        quota.bytes = LEAST_ROOM;
     if (sysinfo(&machine) == 0 && quota.bytes > (uint64_t)machine.totalram * machine.mem_unit / 2)
         quota.bytes = (uint64_t)machine.totalram * machine.mem_unit / 2;
     return quota;
 }
+
+/* Which layer is unpacked, and what it may take. */
+struct turn {
+    const struct image_pull *pull;
+    const struct image_here *layout;
+    const struct image_manifest *manifest;
+    struct image_room *room;
+    size_t number; /* of the layer, from 1 */
+};
 
 static int check_diff(const sbr_runtime *rt, int fd, const char *diff_id, sbr_error *err)
 {
@@ -75,33 +78,27 @@ static int check_diff(const sbr_runtime *rt, int fd, const char *diff_id, sbr_er
     return 0;
 }
 
-static int unpack_in_memory(const struct image_pull *pull, const struct image_making *making,
-                            int fd, const struct image_layer *layer, sbr_error *err)
+static int unpack_in_memory(const struct turn *turn, const struct image_making *making, int fd,
+                            const struct image_layer *layer, sbr_error *err)
 {
     struct archive_source source = { .fd = fd,
-                                     .quota = room_for(layer->size),
+                                     .quota = quota_of(turn->room),
                                      .may_end_early = true };
 
     if (lseek(fd, 0, SEEK_SET) < 0)
         return err_set_errno(err, "image", "cannot read a layer");
-    if (check_diff(pull->rt, fd, layer->diff_id, err) < 0)
+    if (check_diff(turn->pull->rt, fd, layer->diff_id, err) < 0)
         return err->code;
-    return archive_unpack(pull->rt, making->tree_fd, &source, NULL, err);
+    return archive_unpack(turn->pull->rt, making->tree_fd, &source, NULL, err);
 }
-
-/* Which layer is unpacked, for people. */
-struct turn {
-    const struct image_pull *pull;
-    size_t number, of;
-};
 
 static void show_unpacked(void *context, uint64_t done, uint64_t of)
 {
     const struct turn *turn = context;
     char line[100];
 
-    snprintf(line, sizeof(line), "layer %zu of %zu: %.1f of %.1f MiB", turn->number, turn->of,
-             (double)done / (1 << 20), (double)of / (1 << 20));
+    snprintf(line, sizeof(line), "layer %zu of %zu: %.1f of %.1f MiB", turn->number,
+             turn->manifest->n_layers, (double)done / (1 << 20), (double)of / (1 << 20));
     turn->pull->live(turn->pull->context, line);
 }
 
@@ -114,30 +111,16 @@ static int unpack_layer(const struct turn *turn, const struct image_making *maki
                                    .context = (void *)turn,
                                    .fd = fd,
                                    .size = layer->size,
+                                   .room = turn->room,
                                    .diff_id = layer->diff_id,
                                    .dir = making->tree,
                                    .dir_fd = making->tree_fd };
     int r = image_unpack(&unpack, err);
 
-    return r == SBR_E_UNSUPPORTED ? unpack_in_memory(pull, making, fd, layer, err) : r;
+    return r == SBR_E_UNSUPPORTED ? unpack_in_memory(turn, making, fd, layer, err) : r;
 }
 
-/* What a layer may grow to depends on its size, so nobody but the file says it. */
-static int check_size(int fd, const struct image_layer *layer, sbr_error *err)
-{
-    struct stat st;
-
-    if (fstat(fd, &st) < 0)
-        return err_set_errno(err, "image", "cannot read a layer");
-    if ((uint64_t)st.st_size == layer->size)
-        return 0;
-    return err_set(err, SBR_E_INVALID, "image",
-                   "the layer %.12s… has %lld bytes, but the manifest says another number; nothing "
-                   "of the image is taken",
-                   layer->digest, (long long)st.st_size);
-}
-
-static int make_layer(const struct turn *turn, int layout_fd, const struct user_dir *root,
+static int make_layer(const struct turn *turn, const struct user_dir *root,
                       const struct image_layer *layer, sbr_error *err)
 {
     scoped_fd int fd = -1;
@@ -146,29 +129,69 @@ static int make_layer(const struct turn *turn, int layout_fd, const struct user_
 
     if (image_making_begin(root, &making, err) < 0)
         return err->code;
-    fd = image_manifest_blob(layout_fd, layer->digest, err);
-    r = fd < 0 ? err->code : check_size(fd, layer, err);
+    /* What is compared is what is unpacked, whoever else writes to the layout. */
+    fd = image_manifest_layer(turn->layout->fd, layer, turn->layout->ours ? -1 : making.lock_fd,
+                              err);
+    if (fd >= 0)
+        turn->room->packed += layer->size;
+    r = fd < 0 ? err->code : unpack_layer(turn, &making, fd, layer, err);
     if (r == 0)
-        r = unpack_layer(turn, &making, fd, layer, err);
+        r = image_unpack_count(making.tree_fd, turn->room, err);
     if (r == 0)
-        r = image_making_place(&making, "layer", layer->diff_id, err);
+        r = image_making_place(&making, "layer", layer->key, err);
     image_making_done(&making);
     return r;
 }
 
-static int lay(const struct user_dir *root, const char *diff_id, int tree_fd, sbr_error *err)
+/* `image prune` removes no layer that is held: half of one would look like a whole one.  The fd of
+ * the tree holds no lock; *held does. */
+static int open_tree(const struct user_dir *root, const char *key, int *held, sbr_error *err)
 {
     char path[SHA256_HEX_SIZE + 16];
-    scoped_fd int held = -1, fd = -1;
+    int fd = -1;
 
-    snprintf(path, sizeof(path), "layer/%s", diff_id);
-    held = openat(root->fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    /* `image prune` removes no layer that is held: half of one would look like a whole one. */
-    if (held >= 0 && flock(held, LOCK_SH) == 0)
-        fd = openat(held, "tree", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return err_set_errno(err, "image", "a layer is gone; pull the image again");
-    return image_merge(fd, tree_fd, err);
+    snprintf(path, sizeof(path), "layer/%s", key);
+    *held = openat(root->fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (*held >= 0 && flock(*held, LOCK_SH) == 0)
+        fd = openat(*held, "tree", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? err_set_errno(err, "image", "a layer is gone; pull the image again") : fd;
+}
+
+/* A layer that is in the store is taken for its bytes only: an image that knows its digests, but
+ * has it not, does not get it.  It counts as if it were unpacked now. */
+static int take_stored(const struct turn *turn, const struct user_dir *root,
+                       const struct image_layer *layer, sbr_error *err)
+{
+    scoped_fd int blob = image_manifest_layer(turn->layout->fd, layer, -1, err);
+    scoped_fd int held = -1, tree = -1;
+
+    if (blob < 0)
+        return err->code;
+    for (size_t i = 0; i + 1 < turn->number; i++)
+        if (!strcmp(turn->manifest->layers[i].key, layer->key))
+            return 0; /* the same layer twice takes no room, and gives none */
+    tree = open_tree(root, layer->key, &held, err);
+    if (tree < 0)
+        return err->code;
+    turn->room->packed += layer->size;
+    return image_unpack_count(tree, turn->room, err);
+}
+
+static int take_layer(const struct turn *turn, const struct user_dir *root,
+                      const struct image_layer *layer, sbr_error *err)
+{
+    if (is_there(root, "layer", layer->key))
+        return take_stored(turn, root, layer, err);
+    tell(turn->pull, "layer %zu of %zu (%.1f MiB)", turn->number, turn->manifest->n_layers,
+         (double)layer->size / (1 << 20));
+    return make_layer(turn, root, layer, err);
+}
+
+static int lay(const struct user_dir *root, const char *key, int tree_fd, sbr_error *err)
+{
+    scoped_fd int held = -1, fd = open_tree(root, key, &held, err);
+
+    return fd < 0 ? err->code : image_merge(fd, tree_fd, err);
 }
 
 static int make_root(const struct user_dir *root, const struct image_manifest *manifest,
@@ -182,7 +205,7 @@ static int make_root(const struct user_dir *root, const struct image_manifest *m
     if (image_making_begin(root, &making, err) < 0)
         return err->code;
     for (size_t i = 0; r == 0 && i < manifest->n_layers; i++)
-        r = lay(root, manifest->layers[i].diff_id, making.tree_fd, err);
+        r = lay(root, manifest->layers[i].key, making.tree_fd, err);
     if (r == 0)
         r = image_store_write_config(making.lock_fd, &manifest->config, err);
     if (r == 0)
@@ -191,25 +214,23 @@ static int make_root(const struct user_dir *root, const struct image_manifest *m
     return r;
 }
 
-int image_pull_layout(const struct image_pull *pull, int layout_fd, const char *tag, char id[65],
+int image_pull_layout(const struct image_pull *pull, const struct image_here *layout, char id[65],
                       sbr_error *err)
 {
     scoped_user_dir struct user_dir root = { .fd = -1 };
     struct image_manifest manifest;
+    struct image_room room = { .max_size = pull->max_size };
     int r = 0;
 
     if (image_store_root(true, &root, err) < 0 ||
-        image_manifest_read(layout_fd, tag, &manifest, err) < 0)
+        image_manifest_read(layout->fd, layout->tag, &manifest, err) < 0)
         return err->code;
     for (size_t i = 0; r == 0 && i < manifest.n_layers; i++) {
-        const struct image_layer *layer = &manifest.layers[i];
-        const struct turn turn = { .pull = pull, .number = i + 1, .of = manifest.n_layers };
+        const struct turn turn = {
+            .pull = pull, .layout = layout, .manifest = &manifest, .room = &room, .number = i + 1
+        };
 
-        if (is_there(&root, "layer", layer->diff_id))
-            continue;
-        tell(pull, "layer %zu of %zu (%.1f MiB)", i + 1, manifest.n_layers,
-             (double)layer->size / (1 << 20));
-        r = make_layer(&turn, layout_fd, &root, layer, err);
+        r = take_layer(&turn, &root, &manifest.layers[i], err);
     }
     if (r == 0)
         r = make_root(&root, &manifest, err);
@@ -232,9 +253,14 @@ int image_pull(const struct image_pull *pull, const char *ref, char id[65], sbr_
         return err->code;
     tell(pull, "fetching %s", parsed.name);
     r = image_fetch_begin(pull, &parsed, &fetch, err);
-    if (r == 0)
-        r = image_pull_layout(pull, fetch.dir_fd, parsed.transport == IMAGE_OCI ? parsed.tag : "",
-                              id, err);
+    if (r == 0) {
+        bool local = parsed.transport == IMAGE_OCI;
+        const struct image_here layout = { .fd = fetch.dir_fd,
+                                           .tag = local ? parsed.tag : "",
+                                           .ours = !local };
+
+        r = image_pull_layout(pull, &layout, id, err);
+    }
     if (r == 0)
         r = image_store_name(&parsed, id, err);
     image_fetch_done(&fetch);

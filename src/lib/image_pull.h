@@ -10,7 +10,8 @@
 
 struct image_pull {
     const sbr_runtime *rt;
-    bool plain_http; /* the registry has no TLS */
+    bool plain_http;   /* the registry has no TLS */
+    uint64_t max_size; /* of all layers, unpacked; 0: as its packed size allows */
     /* One line for people; may be NULL. */
     void (*progress)(void *context, const char *line);
     /* A line that replaces the one before it, several times a second; may be NULL. */
@@ -21,8 +22,14 @@ struct image_pull {
 /* Whether it was there before does not matter: the name means what the registry has now. */
 int image_pull(const struct image_pull *pull, const char *ref, char id[65], sbr_error *err)
     must_check;
-/* The same for a layout that is here, which gets no name. */
-int image_pull_layout(const struct image_pull *pull, int layout_fd, const char *tag, char id[65],
+/* An OCI layout that is here. */
+struct image_here {
+    int fd;
+    const char *tag;
+    bool ours; /* nobody else can write to it */
+};
+/* The same for one, which gets no name. */
+int image_pull_layout(const struct image_pull *pull, const struct image_here *layout, char id[65],
                       sbr_error *err) must_check;
 /* Brings it in unless it is a path or is here already; `rt` is not looked at, a runtime is opened
  * when there is something to do. */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,32 +17,46 @@
 
 #define INSIDE "/layer"
 #define LEAST_ROOM ((uint64_t)256 << 20)
-#define GROWTH 40 /* of a layer that is unpacked, at most; more is a bomb */
+#define GROWTH 40 /* of an image that is unpacked, at most */
 #define MOST_FILES 1000000
+#define FILE_ROOM 4096 /* what a file or a directory takes of the disk, though it is empty */
 #define MEMORY ((uint64_t)512 << 20) /* of the programs; files are on the disk */
 #define MAX_DEPTH 200
 #define MAX_PATH 4096
 
 /* The archive is read once: tar and the digest take it side by side.  A sandbox bounds neither
- * bytes nor files on the host's disk, so the first `head` cuts a bomb, which then has another
- * digest, and tar cannot print one more name than the second one reads.  Zeros end an archive that
- * ends right after its last byte of content, as some layers do. */
+ * bytes nor files on the host's disk, so the second `head` cuts a bomb, of which the last line then
+ * tells one byte more, and tar cannot print one more name than the first one reads.  Zeros end an
+ * archive that ends right after its last byte of content, as some layers do. */
 static const char script[] =
     "mkfifo /tmp/archive && cd " INSIDE " || exit 125\n"
     "{ cat /tmp/archive; head -c 10240 /dev/zero; } |\n"
     "{ tar --extract --verbose --file=- --no-same-permissions --delay-directory-restore\n"
-    "  echo $? > /tmp/status; cat > /dev/null; } | head -n %d > /dev/null &\n"
-    "%s | head -c %llu | tee -p /tmp/archive | sha256sum\n"
+    "  echo $? > /tmp/status; cat > /dev/null; } | head -n %llu > /dev/null &\n"
+    "%s | { head -c %llu | tee -p /tmp/archive | sha256sum; head -c 1 | wc -c; }\n"
     "wait; exit \"$(cat /tmp/status)\"\n";
 
-static uint64_t most_bytes(uint64_t size)
+static uint64_t whole_of(const struct image_room *room)
 {
-    return size * GROWTH < LEAST_ROOM ? LEAST_ROOM : size * GROWTH;
+    uint64_t bytes = room->packed > UINT64_MAX / GROWTH ? UINT64_MAX : room->packed * GROWTH;
+
+    return room->max_size ? room->max_size : bytes < LEAST_ROOM ? LEAST_ROOM : bytes;
+}
+
+struct workspace_quota image_unpack_room(const struct image_room *room)
+{
+    uint64_t whole = whole_of(room);
+    uint64_t files = whole / FILE_ROOM < MOST_FILES ? whole / FILE_ROOM : MOST_FILES;
+
+    return (struct workspace_quota){
+        .bytes = whole - (room->used < whole ? room->used : whole),
+        .inodes = files - (room->used_files < files ? room->used_files : files),
+    };
 }
 
 static int make_request(const struct image_unpack *unpack, sbr_request **ret, sbr_error *err)
 {
-    uint64_t bytes = most_bytes(unpack->size);
+    struct workspace_quota room = image_unpack_room(unpack->room);
     const char *words[] = { "sh", "-c", NULL, NULL };
     scoped_free char *line = NULL;
     char unpacker[32];
@@ -49,27 +64,46 @@ static int make_request(const struct image_unpack *unpack, sbr_request **ret, sb
 
     if (archive_unpacker(unpack->fd, unpacker, err) < 0)
         return err->code;
-    words[2] = line = text_format(script, MOST_FILES, unpacker, (unsigned long long)bytes);
+    words[2] = line = text_format(script, (unsigned long long)room.inodes, unpacker,
+                                  (unsigned long long)room.bytes);
     if (!line)
         return err_set_oom(err, "image");
     if (tool_job_request(words, ret, err) < 0)
         return err->code;
     limits = &(*ret)->limits;
-    limits->value[SBR_DISK_BYTES] = bytes; /* of each file */
+    limits->value[SBR_DISK_BYTES] = room.bytes; /* of each file */
     limits->value[SBR_MEMORY_BYTES] = MEMORY;
-    limits->value[SBR_CPU_MS] = 20000 + (bytes >> 24) * 1000 + MOST_FILES / 10;
+    limits->value[SBR_CPU_MS] = 20000 + (room.bytes >> 24) * 1000 + room.inodes / 10;
     return tool_job_add_volume(*ret, unpack->dir, INSIDE, VOLUME_RW, err);
 }
 
-static int check_digest(const sbr_result *result, const char *diff_id, sbr_error *err)
+static int refuse_bomb(const struct image_room *room, bool files, sbr_error *err)
 {
-    if (result->out.len >= SHA256_HEX_SIZE - 1 &&
-        !memcmp(result->out.data, diff_id, SHA256_HEX_SIZE - 1))
-        return 0;
+    char whole[32];
+
+    text_format_size(whole_of(room), whole, sizeof(whole));
     return err_set(err, SBR_E_INVALID, "image",
-                   "a layer holds another archive than its diff id %.12s… says; nothing of the "
-                   "image is taken",
-                   diff_id);
+                   "the image unpacks to more %s the %s that it may have for its packed size; "
+                   "nothing of it is taken; if you trust it, `sandbox-run image pull --max-size "
+                   "SIZE` gives it more",
+                   files ? "files than fit into" : "bytes than", whole);
+}
+
+/* A line for the digest, and one for what was beyond the bound. */
+static int check_digest(const sbr_result *result, const struct image_unpack *unpack, sbr_error *err)
+{
+    const char *out = result->out.data;
+    size_t len = result->out.len;
+    const char *beyond = len ? memchr(out, '\n', len) : NULL;
+
+    if (beyond && beyond + 1 < out + len && beyond[1] == '1')
+        return refuse_bomb(unpack->room, false, err);
+    if (len < SHA256_HEX_SIZE - 1 || memcmp(out, unpack->diff_id, SHA256_HEX_SIZE - 1) != 0)
+        return err_set(err, SBR_E_INVALID, "image",
+                       "a layer holds another archive than its diff id %.12s… says; nothing of the "
+                       "image is taken",
+                       unpack->diff_id);
+    return result->exit_code == 128 + SIGPIPE ? refuse_bomb(unpack->room, true, err) : 0;
 }
 
 /* No process but ours can reach the tree by now.  What is no file, directory or link is left out:
@@ -100,6 +134,29 @@ static int settle_all(int dir_fd, sbr_error *err)
     return walk_tree(dir_fd, &walk, err) < 0 ? archive_refuse(err) : 0;
 }
 
+static int count(void *context, const struct walk_entry *entry, sbr_error *err)
+{
+    struct image_room *room = context;
+
+    (void)err;
+    room->used += (uint64_t)entry->st.st_blocks * 512;
+    room->used_files++;
+    return 0;
+}
+
+int image_unpack_count(int tree_fd, struct image_room *room, sbr_error *err)
+{
+    const struct walk walk = { .visit = count,
+                               .context = room,
+                               .stage = "image",
+                               .max_depth = MAX_DEPTH,
+                               .max_path = MAX_PATH };
+
+    if (walk_tree(tree_fd, &walk, err) < 0)
+        return err->code;
+    return room->used > whole_of(room) ? refuse_bomb(room, false, err) : 0;
+}
+
 /* The sandbox reads the same open file. */
 static void show_read(void *context)
 {
@@ -123,7 +180,7 @@ int image_unpack(const struct image_unpack *unpack, sbr_error *err)
     if (r == 0)
         r = tool_job_run(&tool, req, &result, err);
     if (r == 0)
-        r = check_digest(result, unpack->diff_id, err);
+        r = check_digest(result, unpack, err);
     if (r == 0)
         r = archive_judge(result, err);
     if (r == 0)

@@ -22,7 +22,7 @@ void runner_probe(sbr_runtime *rt, enum runner_use use)
         return;
     }
     if (use == RUNNER_LONG)
-        cgroup_sweep(&rt->features.cgroup);
+        cgroup_sweep(&rt->features.cgroup); /* a single run does it while its program runs */
     (void)cgroup_prepare(&rt->features.cgroup, &ignored);
 }
 
@@ -70,6 +70,11 @@ void runner_set_id(sbr_job *job, const char *id)
 void runner_keep_place(sbr_job *job)
 {
     job->warm.lingers = true;
+}
+
+const char *runner_engine_note(const sbr_job *job)
+{
+    return job->warm.note[0] ? job->warm.note : NULL;
 }
 
 bool runner_find_version(sbr_job *job, sbr_result *result, bool may_wait)

@@ -57,6 +57,8 @@ uint64_t runner_memory_left(const sbr_job *job);
 /* The engine gets the place of the run back from sbr_job_free, not before the result is there: what
  * the engine does then takes no time from the client that waits for the result. */
 void runner_keep_place(sbr_job *job);
+/* Why an engine that runs was of no use, when its owner can mend that; NULL: there is nothing. */
+const char *runner_engine_note(const sbr_job *job);
 /* After the end of a job that was dispatched: names the version of the tool, as sbr_run does.
  * False when the tool would have to be asked, in a sandbox, and `may_wait` forbids it. */
 bool runner_find_version(sbr_job *job, sbr_result *result, bool may_wait);

@@ -8,6 +8,7 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "mcp/mcp_internal.h"
+#include "mcp/mcp_shape.h"
 
 #define PROGRESS_EVERY_US 250000
 
@@ -52,8 +53,10 @@ void mcp_call_fail_by(struct mcp_call *call, const sbr_error *err)
 
 void mcp_call_return(struct mcp_call *call, json_t *structured)
 {
-    scoped_free char *text = json_dumps(structured, JSON_COMPACT);
+    scoped_free char *text = NULL;
 
+    mcp_shape_json(structured); /* the text of it is JSON, in which nothing can be changed later */
+    text = json_dumps(structured, JSON_COMPACT);
     if (text)
         mcp_call_say(call, text, strlen(text));
     call->structured = structured;

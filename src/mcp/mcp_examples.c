@@ -1,11 +1,14 @@
 #include "mcp/mcp_examples.h"
 
 #ifdef SBR_TEST_HOOKS
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fd.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 
 /* Of a row of the file, what clients are shown. */
@@ -41,13 +44,19 @@ void mcp_examples_list(const struct mcp_server *server, const char *kind, json_t
 int mcp_examples_load(struct mcp_server *server, sbr_error *err)
 {
     const char *path = getenv("SANDBOX_RUN_TEST_MCP");
-    json_error_t why;
+    scoped_fd int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    scoped_free char *text = NULL;
+    size_t len;
 
     if (!path)
         return 0;
-    server->examples = json_load_file(path, 0, &why);
+    if (fd < 0)
+        return err_set_errno(err, "mcp", "cannot open %s", path);
+    if (fd_read_text(fd, json_read_document.bytes, &text, &len, err) < 0)
+        return err->code;
+    server->examples = json_read(text, len, &json_read_document, 0, path, err);
     if (!server->examples)
-        return err_set(err, SBR_E_INVALID, "mcp", "%s:%d: %s", path, why.line, why.text);
+        return err->code;
     mcp_examples_list(server, "tools", server->tools);
     return 0;
 }
@@ -71,7 +80,7 @@ static json_t *filled(const json_t *value, const json_t *arguments)
             text = next;
         }
     }
-    result = json_loads(text, JSON_DECODE_ANY, NULL);
+    result = json_read_own(text, JSON_DECODE_ANY);
     return result ? result : json_null();
 }
 

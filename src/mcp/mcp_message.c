@@ -1,17 +1,27 @@
 #include "mcp/mcp_message.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "base/json_read.h"
 
 const char *mcp_text(const json_t *object, const char *key)
 {
     return json_string_value(json_object_get(object, key));
 }
 
+/* A call names files and a few settings; a text of 16 MiB may be one program. */
+static const struct json_bounds message_bounds = {
+    .bytes = MCP_MESSAGE_MAX,
+    .values = 10000,
+    .depth = 32,
+};
+
 static void bad(struct mcp_message *message, enum mcp_code code, const char *why)
 {
     message->kind = MCP_BAD;
     message->code = code;
-    message->why = why;
+    snprintf(message->why, sizeof(message->why), "%s", why);
 }
 
 static bool is_id(const json_t *id)
@@ -48,14 +58,17 @@ static void read_call(struct mcp_message *message, json_t *id)
 void mcp_message_read(const char *text, size_t len, struct mcp_message *ret)
 {
     const char *version;
+    sbr_error fault;
     json_t *id;
 
     memset(ret, 0, sizeof(*ret));
-    ret->json = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
+    ret->json =
+        json_read(text, len, &message_bounds, JSON_REJECT_DUPLICATES, "the message", &fault);
     if (!ret->json) {
-        bad(ret, MCP_PARSE_ERROR, "the message is no JSON object in UTF-8");
+        bad(ret, MCP_PARSE_ERROR, fault.message);
         return;
     }
+    ret->memory = json_read_memory(text, len);
     if (!json_is_object(ret->json)) {
         bad(ret, MCP_INVALID_REQUEST, "a message is one JSON object; there are no batches");
         return;

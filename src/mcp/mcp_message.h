@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/err.h"
+
 #define MCP_MESSAGE_MAX ((size_t)16 << 20)
 #define MCP_ID_MAX 1024 /* bytes of an id: it is sent back with every answer */
 
@@ -25,7 +27,7 @@ enum mcp_code {
 
 enum mcp_kind { MCP_BAD, MCP_REQUEST, MCP_NOTIFICATION, MCP_RESPONSE };
 
-/* Everything is borrowed from `json`. */
+/* Pointers are borrowed from `json`. */
 struct mcp_message {
     enum mcp_kind kind;
     json_t *json; /* NULL: no JSON */
@@ -33,7 +35,8 @@ struct mcp_message {
     const char *method;
     json_t *params;     /* NULL: none; otherwise an object */
     enum mcp_code code; /* of MCP_BAD */
-    const char *why;
+    char why[sizeof(((sbr_error *)0)->message)];
+    size_t memory; /* bytes that text and tree take at most */
     /* The transport's own: */
     bool stateless; /* it says that the message is of 2026-07-28 or later */
     void *context;  /* for what is sent while it is handled */

@@ -6,6 +6,7 @@
 #include "base/scope.h"
 #include "mcp/mcp_examples.h"
 #include "mcp/mcp_offers.h"
+#include "mcp/mcp_shape.h"
 
 #define META_VERSION "io.modelcontextprotocol/protocolVersion"
 #define META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"
@@ -215,6 +216,7 @@ static json_t *result_of(struct mcp_call *call, struct mcp_fault *fault)
     result = json_pack("{s:o, s:b}", "content", call->content, "isError", call->is_error);
     if (call->structured)
         json_object_set_new(result, "structuredContent", call->structured);
+    mcp_shape_json(result); /* whatever says it: errors name files, too */
     return result;
 }
 

@@ -244,6 +244,7 @@ static bool begin(struct mcp_call *call, sbr_request *req)
     }
     req->audit = base->audit;
     req->audit_code = base->audit_code;
+    req->audit_bytes = base->audit_bytes;
     req->keep_seconds = base->keep_seconds;
     req->keep_bytes = base->keep_bytes;
     memcpy(req->caller, base->caller, sizeof(req->caller));

@@ -8,6 +8,7 @@
 #include "mcp/mcp_examples.h"
 #include "mcp/mcp_files.h"
 #include "mcp/mcp_internal.h"
+#include "mcp/mcp_shape.h"
 
 #define RESOURCE_MAX ((size_t)6 << 20) /* clients read 10 MiB of a message */
 
@@ -70,7 +71,8 @@ json_t *mcp_resources_complete(struct mcp_server *server, const char *begin)
 
 static json_t *content_of(const char *uri, const struct buf *data)
 {
-    bool text = text_is_utf8(data->data, data->len) && !memchr(data->data, '\0', data->len);
+    /* Bytes stay what they are; only what a person would see as well is a text for the model. */
+    bool text = mcp_shape_is_visible(data->data, data->len);
     const char *image = mcp_image_type(data->data, data->len);
     scoped_free char *base64 = text ? NULL : encoding_to_base64(data->data, data->len);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "mcp/mcp_internal.h"
@@ -61,7 +62,7 @@ json_t *mcp_run_request(struct mcp_call *call, sbr_request *req)
     }
     text = sbr_result_to_json(result);
     sbr_result_free(result);
-    json = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
+    json = json_read_own(text, JSON_ALLOW_NUL);
     if (!json)
         mcp_call_fail(call, "bug: the result cannot be read");
     return json;

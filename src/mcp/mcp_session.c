@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/encoding.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "mcp/mcp_internal.h"
@@ -41,7 +42,7 @@ json_t *mcp_session_ask(struct mcp_call *call, const char *id, const json_t *req
         mcp_call_fail_by(call, &err);
         return NULL;
     }
-    return json_loads(text, 0, NULL);
+    return json_read_own(text, 0);
 }
 
 static bool note_made(struct mcp_call *call, const char *id, sbr_error *err)
@@ -76,7 +77,7 @@ void mcp_create_session(struct mcp_call *call)
     if (sbr_session_create(req, &bounds, &text, &err) < 0) {
         mcp_call_fail_by(call, &err);
     } else {
-        made = json_loads(text, 0, NULL);
+        made = json_read_own(text, 0);
         id = mcp_text(made, "id");
         if (!note_made(call, id, &err)) {
             (void)sbr_session_close(id, &ignored);
@@ -99,7 +100,7 @@ void mcp_create_session(struct mcp_call *call)
 /* Output lines are the messages of the progress. */
 static void on_line(void *context, const char *line, size_t len)
 {
-    json_t *event = json_loadb(line, len, 0, NULL);
+    json_t *event = json_read(line, len, &json_read_answer, 0, "the event", NULL);
     const char *type = mcp_text(event, "type");
     const json_t *data = json_object_get(event, "data");
 
@@ -155,7 +156,7 @@ void mcp_run_cell(struct mcp_call *call)
         mcp_call_fail_by(call, &err);
         return;
     }
-    result = json_loads(text, JSON_ALLOW_NUL, NULL);
+    result = json_read_own(text, JSON_ALLOW_NUL);
     if (!result) {
         mcp_call_fail(call, "bug: the result cannot be read");
         return;
@@ -178,7 +179,7 @@ void mcp_list_sessions(struct mcp_call *call)
         mcp_call_fail_by(call, &err);
         return;
     }
-    all = json_loads(text, 0, NULL);
+    all = json_read_own(text, 0);
     json_array_foreach(json_object_get(all, "sessions"), i, one)
         if (mcp_store_owns(store_of(call), MCP_SESSION, mcp_text(one, "id")))
             json_array_append_new(own,
@@ -205,7 +206,7 @@ void mcp_close_session(struct mcp_call *call)
     }
     mcp_store_disown(store_of(call), MCP_SESSION, id);
     note_ended(call->peer->server, id);
-    answer = json_loads(text, 0, NULL);
+    answer = json_read_own(text, 0);
     changes = mcp_text(answer, "changes_id");
     structured = json_pack("{s:b}", "closed", 1);
     if (changes && mcp_changes_keep(call->peer->server, changes))

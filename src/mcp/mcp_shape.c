@@ -32,6 +32,48 @@ size_t mcp_shape_visibly(const char *text, size_t len, struct buf *out)
     return n;
 }
 
+bool mcp_shape_is_visible(const char *text, size_t len)
+{
+    size_t n = 1;
+
+    for (size_t i = 0; i < len && n; i += n) {
+        bool ends_line = text[i] == '\r' && i + 1 < len && text[i + 1] == '\n';
+
+        n = ends_line || text[i] == '\n' || text[i] == '\t' ? 1
+                                                            : text_visible_len(text + i, len - i);
+    }
+    return n != 0;
+}
+
+static void shape_string(json_t *string)
+{
+    const char *text = json_string_value(string);
+    size_t len = json_string_length(string);
+    struct buf shown;
+
+    if (mcp_shape_is_visible(text, len))
+        return;
+    buf_init(&shown, SIZE_MAX / 2);
+    (void)mcp_shape_visibly(text, len, &shown);
+    if (json_string_setn(string, shown.len ? shown.data : "", shown.len) < 0)
+        (void)json_string_set(string, "");
+    buf_done(&shown);
+}
+
+void mcp_shape_json(json_t *value)
+{
+    json_t *one;
+    const char *key;
+    size_t i;
+
+    if (json_is_string(value))
+        shape_string(value);
+    json_array_foreach(value, i, one)
+        mcp_shape_json(one);
+    json_object_foreach(value, key, one)
+        mcp_shape_json(one);
+}
+
 /* The bytes of the first `n` characters. */
 static size_t first(const char *text, size_t len, size_t n)
 {

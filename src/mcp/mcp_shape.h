@@ -2,6 +2,8 @@
 #ifndef MCP_MCP_SHAPE_H
 #define MCP_MCP_SHAPE_H
 
+#include <jansson.h>
+
 #include "base/buf.h"
 
 /* A stream as a result has it. */
@@ -15,6 +17,11 @@ struct mcp_stream {
 /* Adds the text to `out`: what a terminal obeys, what cannot be seen and what is no UTF-8 becomes
  * \x1b and the like, but for line ends and tabs.  Returns the number of characters. */
 size_t mcp_shape_visibly(const char *text, size_t len, struct buf *out);
+
+/* Whether all of it stays as it is, the ends of lines as on Windows included. */
+bool mcp_shape_is_visible(const char *text, size_t len);
+/* The same with each string of a result; its depth is ours, not the program's. */
+void mcp_shape_json(json_t *value);
 
 /* Adds at most about `max` characters: the beginning, the end, and between them how much is left
  * out, and `handle`, which says where it is.  True when something was left out. */

@@ -16,13 +16,12 @@
 #define READ_SIZE ((size_t)64 * 1024)
 #define MOST_THREADS 16
 #define MOST_WAITING 256
-#define MOST_WAITING_BYTES ((size_t)64 << 20)
-#define LEAVE_SECONDS 5 /* for programs that do not end when they are cancelled */
+#define MOST_MEMORY ((size_t)64 << 20) /* of all calls that wait or run */
+#define LEAVE_SECONDS 5                /* for programs that do not end when they are cancelled */
 
 struct waiting {
     struct waiting *next;
     struct mcp_message message;
-    size_t bytes;
 };
 
 struct stdio {
@@ -33,7 +32,7 @@ struct stdio {
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t changed;
     struct waiting *first, **last;
-    size_t n_waiting, n_bytes;
+    size_t n_waiting, memory;
     unsigned int threads, idle;
     bool closing;
     /* The line that is being read: */
@@ -94,7 +93,6 @@ static struct waiting *take(struct stdio *s)
     if (!s->first)
         s->last = &s->first;
     s->n_waiting--;
-    s->n_bytes -= w->bytes;
     return w;
 }
 
@@ -102,13 +100,16 @@ static void *work(void *context)
 {
     struct stdio *s = context;
     struct waiting *w;
+    size_t memory;
 
     pthread_mutex_lock(&s->lock);
     while ((w = take(s))) {
         pthread_mutex_unlock(&s->lock);
+        memory = w->message.memory;
         (void)mcp_peer_handle(s->peer, &w->message);
         free(w);
         pthread_mutex_lock(&s->lock);
+        s->memory -= memory;
     }
     s->threads--;
     pthread_cond_broadcast(&s->changed);
@@ -132,23 +133,23 @@ static bool start_thread(struct stdio *s)
 }
 
 /* False: no more calls can wait. */
-static bool enqueue(struct stdio *s, const struct mcp_message *message, size_t bytes)
+static bool enqueue(struct stdio *s, const struct mcp_message *message)
 {
     struct waiting *w = calloc(1, sizeof(*w));
     bool taken;
 
     if (!w)
         return false;
-    *w = (struct waiting){ .message = *message, .bytes = bytes };
+    *w = (struct waiting){ .message = *message };
     pthread_mutex_lock(&s->lock);
-    taken = s->n_waiting < MOST_WAITING && s->n_bytes + bytes <= MOST_WAITING_BYTES;
+    taken = s->n_waiting < MOST_WAITING && s->memory + message->memory <= MOST_MEMORY;
     if (taken && s->n_waiting >= s->idle && s->threads < MOST_THREADS && !start_thread(s))
         taken = s->threads > 0;
     if (taken) {
         *s->last = w;
         s->last = &w->next;
         s->n_waiting++;
-        s->n_bytes += bytes;
+        s->memory += message->memory;
         pthread_cond_signal(&s->changed);
     }
     pthread_mutex_unlock(&s->lock);
@@ -169,7 +170,7 @@ static void handle_line(struct stdio *s, const char *text, size_t len)
     message.context = s;
     if (!mcp_peer_may_wait(&message))
         (void)mcp_peer_handle(s->peer, &message);
-    else if (!enqueue(s, &message, len))
+    else if (!enqueue(s, &message))
         mcp_peer_refuse(s->peer, &message,
                         "too many calls wait already; send this one again when some have ended");
 }

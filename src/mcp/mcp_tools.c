@@ -1,6 +1,7 @@
 /* What clients are told of the tools: tools.json. */
 #include <string.h>
 
+#include "base/json_read.h"
 #include "mcp/mcp_internal.h"
 
 extern const char mcp_tools_image_start[], mcp_tools_image_end[];
@@ -43,8 +44,9 @@ json_t *mcp_tools_load(const struct mcp_settings *settings, sbr_error *err)
 {
     bool open_world = network_goes_outside(settings->base->network.mode) ||
                       network_goes_outside(settings->network);
-    json_t *all = json_loadb(mcp_tools_image_start,
-                             (size_t)(mcp_tools_image_end - mcp_tools_image_start), 0, NULL);
+    json_t *all =
+        json_read(mcp_tools_image_start, (size_t)(mcp_tools_image_end - mcp_tools_image_start),
+                  &json_read_document, 0, "the table", NULL);
     json_t *list = json_object_get(all, "tools"), *shared;
 
     if (!list) {

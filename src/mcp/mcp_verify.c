@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "mcp/mcp_internal.h"
 #include "plan/language.h"
@@ -66,7 +67,7 @@ static void shorten(json_t *check)
 
 static void report(struct mcp_call *call, const char *text)
 {
-    json_t *found = json_loads(text, JSON_ALLOW_NUL, NULL), *checks, *check;
+    json_t *found = json_read_own(text, JSON_ALLOW_NUL), *checks, *check;
 
     if (!found) {
         mcp_call_fail(call, "bug: the verdict cannot be read");

@@ -148,6 +148,7 @@ struct sbr_request {
     uint64_t keep_seconds, keep_bytes; /* how long, and how much of all runs; 0: the default */
     /* A line about the run is kept, and its code; only the user's configuration sets it. */
     bool audit, audit_code;
+    uint64_t audit_bytes; /* how much of the record is kept; 0: all */
     struct output_rules outputs;
     char *stdin_data; /* NULL: not given, the program reads end-of-file */
     size_t stdin_len;

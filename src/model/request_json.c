@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "model/request.h"
@@ -472,16 +473,22 @@ int request_from_value(const json_t *root, sbr_request **ret, sbr_error *err)
     return 0;
 }
 
+/* 10,000 files with their paths, contents and encodings, and base64 takes a third more. */
+static const struct json_bounds request_bounds = {
+    .bytes = 2 * REQUEST_MAX_BYTES,
+    .values = 100000,
+    .depth = 32,
+};
+
 int request_from_json(const char *json, size_t len, sbr_request **ret, sbr_error *err)
 {
-    json_error_t where;
-    json_t *root = json_loadb(json, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
+    sbr_error fault;
+    json_t *root = json_read(json, len, &request_bounds, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL,
+                             "the request", &fault);
     int r;
 
     if (!root)
-        return err_set(err, SBR_E_INVALID, "request",
-                       "the request is not valid JSON: line %d, column %d: %.120s", where.line,
-                       where.column, where.text);
+        return err_set(err, SBR_E_INVALID, "request", "%s", fault.message);
     r = request_from_value(root, ret, err);
     json_decref(root);
     return r;

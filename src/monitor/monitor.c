@@ -305,7 +305,9 @@ int monitor_take_result(struct monitor *m, sbr_result **ret, sbr_error *err)
         return err->code;
     }
     if (m->result->verdict == SBR_INTERNAL_ERROR)
-        return err_set(err, SBR_E_BUG, "init", "the sandbox ended before the program did");
+        return err_set(err, SBR_E_SYSTEM, "init",
+                       "the sandbox ended before the program did, as when its first process is "
+                       "killed from outside or the machine has no memory left; run it again");
     m->result->denials.watch = (struct denials_watch){ 0 }; /* its client may be gone before it */
     *ret = take_ptr(m->result);
     return 0;

@@ -24,6 +24,7 @@
 
 #include "base/arch.h"
 #include "base/scope.h"
+#include "sandbox/spawn.h"
 
 #define STACK_SIZE 8192
 
@@ -100,6 +101,7 @@ int janitor_start(struct janitor **ret, const struct cgroup *cg, struct janitor_
                   sbr_error *err)
 {
     struct janitor *janitor;
+    long pid;
 
     *ret = NULL;
     if (!cg->controllers)
@@ -113,8 +115,9 @@ int janitor_start(struct janitor **ret, const struct cgroup *cg, struct janitor_
     memcpy(janitor->parent_fd, cg->parent_fd, sizeof(janitor->parent_fd));
     memcpy(janitor->leaf, cg->name, sizeof(janitor->leaf));
     janitor->supervisor_pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
-    if (janitor->supervisor_pidfd < 0 || janitor_clone(janitor) < 0) {
-        err_set(err, SBR_E_SYSTEM, "janitor", "cannot start the janitor");
+    pid = janitor->supervisor_pidfd < 0 ? -errno : janitor_clone(janitor);
+    if (pid < 0) {
+        spawn_refused(0, (int)-pid, err);
         scope_close_fd(&janitor->supervisor_pidfd);
         free(janitor);
         return err->code;

@@ -74,7 +74,7 @@ static bool is_same(const struct peer_home *a, const struct peer_home *b)
 /* A pidfd of the peer itself, safe against pid reuse.  Before Linux 6.5 the pid finds its current
  * owner: if the peer has ended and a process of ours has its pid, we cannot distinguish them.  That
  * is harmless, because the engine builds the same for every client (job/warm_check.h). */
-static int open_peer(int fd, pid_t pid)
+int peer_open(int fd, pid_t pid)
 {
     int pidfd = -1;
     socklen_t len = sizeof(pidfd);
@@ -89,13 +89,21 @@ static int open_peer(int fd, pid_t pid)
 /* The pidfd proves that the pid still belonged to the peer when `look` read it. */
 static bool lives_at(int fd, pid_t pid, const struct peer_home *home)
 {
-    scoped_fd int pidfd = open_peer(fd, pid);
+    scoped_fd int pidfd = peer_open(fd, pid);
     struct peer_home found = { 0 };
     char who[PID_TEXT];
 
     snprintf(who, sizeof(who), "%d", (int)pid);
     return pidfd >= 0 && look(who, &found) && is_same(&found, home) &&
            syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) == 0;
+}
+
+pid_t peer_pid(int fd)
+{
+    struct ucred peer = { 0 };
+    socklen_t len = sizeof(peer);
+
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 ? peer.pid : 0;
 }
 
 /* A process of a pid namespace that is not below ours has pid 0 here. */

@@ -28,4 +28,9 @@ void peer_look_home(struct peer_home *ret);
 /* True when the peer has our user and our namespaces; then *ret (unless NULL) identifies it. */
 bool peer_is_neighbour(int fd, const struct peer_home *home, struct ucred *ret);
 
+/* As the kernel recorded it; 0: not known. */
+pid_t peer_pid(int fd);
+/* A pidfd of the peer, whose pid that is; -1 when it has ended. */
+int peer_open(int fd, pid_t pid);
+
 #endif

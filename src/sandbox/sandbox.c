@@ -273,7 +273,9 @@ int sandbox_failure(const struct sandbox *box, sbr_error *err)
         errno = box->spawn->sys_errno;
         return err_set_errno(err, "spawn", "cannot execute the helper");
     }
-    return err_set(err, SBR_E_BUG, "init", "the sandbox ended without a report");
+    return err_set(err, SBR_E_SYSTEM, "init",
+                   "the sandbox ended while it was made, as when its first process is killed from "
+                   "outside or the machine has no memory left; run it again");
 }
 
 static void close_control(struct sandbox *box)

@@ -17,6 +17,7 @@
 #include <linux/sched.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -44,48 +45,36 @@ static const struct {
     [HELPER_PUBLISH] = { PUBLISH_NAME, publish_image_start, publish_image_end },
 };
 
-/* Opened on first use and kept for the life of the process. */
-static struct image {
-    int fd;
-    int sys_errno;
-} images[N_HELPERS];
-static pthread_once_t images_once[N_HELPERS] = { PTHREAD_ONCE_INIT, PTHREAD_ONCE_INIT,
-                                                 PTHREAD_ONCE_INIT };
+/* Opened on first use and kept for the life of the process: fd + 1, or 0.  A failure is not kept,
+ * because the next attempt may find a free descriptor. */
+static atomic_int images[N_HELPERS];
 
-static void open_image(enum helper helper)
+static int open_image(enum helper helper)
 {
     const unsigned char *start = helpers[helper].start;
     size_t len = (size_t)(helpers[helper].end - start);
-    int fd = fd_sealed_memory(helpers[helper].name, start, len, MFD_EXEC);
+    int fd = fd_sealed_memory(helpers[helper].name, start, len, MFD_EXEC), none = 0;
 
     if (fd < 0 && errno == EINVAL) /* before Linux 6.3 every memory file is executable */
         fd = fd_sealed_memory(helpers[helper].name, start, len, 0);
-    images[helper] = (struct image){ fd, errno };
+    if (fd < 0 || atomic_compare_exchange_strong(&images[helper], &none, fd + 1))
+        return fd;
+    close(fd); /* another thread was quicker */
+    return none - 1;
 }
 
-static void open_init(void)
+/* -1 with errno. */
+static int image_fd(enum helper helper)
 {
-    open_image(HELPER_INIT);
-}
+    int kept = atomic_load(&images[helper]);
 
-static void open_egress(void)
-{
-    open_image(HELPER_EGRESS);
+    return kept ? kept - 1 : open_image(helper);
 }
-
-static void open_publish(void)
-{
-    open_image(HELPER_PUBLISH);
-}
-
-static void (*const openers[N_HELPERS])(void) = {
-    [HELPER_INIT] = open_init, [HELPER_EGRESS] = open_egress, [HELPER_PUBLISH] = open_publish
-};
 
 void spawn_forget_helpers(void)
 {
     for (size_t i = 0; i < N_HELPERS; i++)
-        images_once[i] = (pthread_once_t)PTHREAD_ONCE_INIT;
+        atomic_store(&images[i], 0);
 }
 
 /* Capabilities of the new user namespace survive the exec only if they are ambient.  The last two
@@ -163,15 +152,14 @@ static void child_main(void *context)
         arch_syscall(SYS_exit_group, 127, 0, 0);
 }
 
-/* Names the kernel's rule behind a refused clone, because EPERM alone does not help. */
-static int clone_error(const struct spawn *spawn, int sys_errno, sbr_error *err)
+int spawn_refused(uint64_t namespaces, int sys_errno, sbr_error *err)
 {
     errno = sys_errno;
     if (sys_errno == EAGAIN)
         return err_set(err, SBR_E_BUSY, "spawn",
                        "this user has as many processes as it may have; raise `ulimit -u`, or the "
                        "process limit of its group");
-    if (!spawn->namespaces)
+    if (!namespaces || sys_errno == EMFILE || sys_errno == ENFILE || sys_errno == ENOMEM)
         return err_set_errno(err, "spawn", "cannot start a helper process");
     err_set_errno(
         err, "namespaces",
@@ -188,17 +176,12 @@ int spawn_start(struct spawn *spawn, struct process *ret, sbr_error *err)
                                .stack = (uint64_t)(uintptr_t)spawn->stack,
                                .stack_size = sizeof(spawn->stack),
                                .exit_signal = SIGCHLD };
-    const struct image *image;
     sigset_t all, before;
     long pid;
 
-    pthread_once(&images_once[spawn->helper], openers[spawn->helper]);
-    image = &images[spawn->helper];
-    if (image->fd < 0) {
-        errno = image->sys_errno;
+    spawn->image_fd = image_fd(spawn->helper);
+    if (spawn->image_fd < 0)
         return err_set_errno(err, "spawn", "cannot prepare the helper");
-    }
-    spawn->image_fd = image->fd;
     if (spawn->cgroup_fd >= 0) {
         args.flags |= CLONE_INTO_CGROUP;
         args.cgroup = (uint64_t)spawn->cgroup_fd;
@@ -208,7 +191,7 @@ int spawn_start(struct spawn *spawn, struct process *ret, sbr_error *err)
     pid = arch_clone3(&args, child_main, spawn);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (pid < 0)
-        return clone_error(spawn, (int)-pid, err);
+        return spawn_refused(spawn->namespaces, (int)-pid, err);
     ret->pid = (pid_t)pid;
     return 0;
 }

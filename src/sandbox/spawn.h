@@ -39,6 +39,10 @@ struct spawn {
     char stack[SPAWN_STACK] __attribute__((aligned(16)));
 };
 
+/* Names the kernel's rule behind a refused clone, because EPERM alone does not help.  Returns the
+ * code. */
+int spawn_refused(uint64_t namespaces, int sys_errno, sbr_error *err);
+
 /* Returns before the child has executed the image.  The caller owns the pidfd and reaps the
  * process.  The kernel fills ret->pidfd before the process becomes visible, for the janitor. */
 int spawn_start(struct spawn *spawn, struct process *ret, sbr_error *err) must_check;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "plan/language.h"
 #include "sandboxrun.h"
@@ -84,7 +85,7 @@ static int run_cell(struct notebook_run *run, json_t *cell, sbr_error *err)
     if (sbr_session_exec_in(run->session, language, code, strlen(code), 0, run->fn, run->context,
                             &json, err) < 0)
         return err->code;
-    result = json_loads(json, JSON_ALLOW_NUL, NULL);
+    result = json_read_own(json, JSON_ALLOW_NUL);
     json_array_append_new(run->results, result);
     notebook_set_outputs(cell, result, (json_int_t)number);
     session = json_string_value(json_object_get(result, "session"));

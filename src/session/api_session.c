@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "plan/language.h"
@@ -78,7 +79,7 @@ static int read_answer(sbr_session *s, sbr_session_line_fn *fn, void *context, s
 
         if (session_client_read(s, &line, &len, err) < 0)
             return err->code;
-        ret->json = json_loadb(line, len, JSON_ALLOW_NUL, NULL);
+        ret->json = json_read(line, len, &json_read_answer, JSON_ALLOW_NUL, "the answer", NULL);
         ret->type = json_string_value(json_object_get(ret->json, "type"));
         if (!ret->type) {
             json_decref(ret->json);
@@ -188,7 +189,9 @@ int sbr_session_call(sbr_session *s, const char *json, char **ret, sbr_error *er
         return err_set(e, SBR_E_INVALID, "session",
                        "a call needs a session, a request and a place "
                        "for its answer");
-    request = json_loads(json, 0, NULL);
+    request = json_read(json, strlen(json), &json_read_document, 0, "the request", e);
+    if (!request)
+        return e->code;
     if (!json_is_object(request)) {
         json_decref(request);
         return err_set(e, SBR_E_INVALID, "session", "the request is no JSON object");
@@ -236,7 +239,7 @@ static int replay_cell(sbr_session *s, const json_t *cell, json_t *different, sb
                             json_string_value(code), json_string_length(code), 0, NULL, NULL, &text,
                             err) < 0)
         return err->code;
-    result = json_loads(text, JSON_ALLOW_NUL, NULL);
+    result = json_read_own(text, JSON_ALLOW_NUL);
     difference = cell_record_compare(json_object_get(cell, "result"), result);
     goes_on = strcmp(json_string_value(json_object_get(result, "session")), "lost") != 0;
     if (difference)
@@ -361,7 +364,7 @@ static json_t *describe(const struct session_dir *dir)
     if (session_client_open(dir->id, &s, &ignored) < 0)
         return describe_dying(dir);
     (void)!sbr_session_call(s, "{\"op\": \"info\"}", &text, &ignored);
-    info = text ? json_loads(text, 0, NULL) : NULL;
+    info = json_read_own(text, 0);
     session_client_free(s);
     free(text);
     return info ? info : describe_dying(dir);

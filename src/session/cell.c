@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json_read.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include "config/audit.h"
@@ -199,7 +200,8 @@ void cell_display(struct kernel *k, const struct frame *frame)
 {
     struct session *s = k->session;
     struct cell *cell = s->cell;
-    json_t *bundle = json_loadb(frame->payload, frame->len, JSON_ALLOW_NUL, NULL);
+    json_t *bundle = json_read(frame->payload, frame->len, &json_read_document, JSON_ALLOW_NUL,
+                               "the frame", NULL);
 
     if (!bundle || !json_is_object(bundle)) {
         json_decref(bundle);
@@ -245,7 +247,7 @@ static void audit_cell(const struct session *s, const struct cell_end *end)
     if (!s->request.audit)
         return;
     snprintf(number, sizeof(number), "%llu", (unsigned long long)s->cell->number);
-    if (audit_note_cell(fields, ARRAY_LEN(fields), &program, s->request.audit_code, &err) < 0)
+    if (audit_note_cell(fields, ARRAY_LEN(fields), &program, &s->request, &err) < 0)
         log_info("session", "%s", err.message);
 }
 
@@ -298,7 +300,8 @@ static const enum sbr_verdict stop_verdicts[] = { [CELL_TIMEOUT] = SBR_TIMEOUT,
 
 static int exit_code_of(const struct frame *frame)
 {
-    json_t *payload = json_loadb(frame->payload, frame->len, JSON_ALLOW_NUL, NULL);
+    json_t *payload =
+        json_read(frame->payload, frame->len, &json_read_line, JSON_ALLOW_NUL, "the frame", NULL);
     json_int_t code = payload ? json_integer_value(json_object_get(payload, "code")) : 0;
 
     json_decref(payload);

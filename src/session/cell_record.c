@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "session/notebook.h"
 
@@ -81,7 +82,7 @@ json_t *cell_record_parse(const char *text)
 
     while (text && *text) {
         size_t len = strcspn(text, "\n");
-        json_t *cell = json_loadb(text, len, JSON_ALLOW_NUL, NULL);
+        json_t *cell = json_read(text, len, &json_read_answer, JSON_ALLOW_NUL, "the cell", NULL);
 
         if (json_is_string(json_object_get(cell, "code")))
             json_array_append(cells, cell); /* a line that was cut short is none */
@@ -177,7 +178,8 @@ char *cell_record_export(const json_t *cells, const char *language, const char *
 
 json_t *cell_record_import(const char *text, size_t len, sbr_error *err)
 {
-    json_t *book = json_loadb(text, len, JSON_ALLOW_NUL, NULL), *cells;
+    json_t *book = json_read(text, len, &json_read_answer, JSON_ALLOW_NUL, "the record", NULL),
+           *cells;
 
     cells = json_is_array(member(book, "cells")) ? notebook_cells(book) : cell_record_parse(text);
     json_decref(book);

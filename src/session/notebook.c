@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/encoding.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 
@@ -194,7 +195,7 @@ char *notebook_write(const json_t *cells, const char *language)
 char *notebook_dump(const json_t *book)
 {
     scoped_free char *text = json_dumps(book, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
-    json_t *again = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
+    json_t *again = json_read_own(text, JSON_ALLOW_NUL);
     bool same = json_equal((json_t *)book, again);
 
     json_decref(again);
@@ -205,15 +206,22 @@ char *notebook_dump(const json_t *book)
     return text ? text_format("%s\n", text) : NULL;
 }
 
+/* Each line of an output is a value, and so is each number of a picture that the browser draws. */
+static const struct json_bounds notebook_bounds = {
+    .bytes = (size_t)256 << 20,
+    .values = 250000,
+    .depth = 64,
+};
+
 json_t *notebook_load(const char *text, size_t len, sbr_error *err)
 {
-    json_error_t where;
-    json_t *book = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
+    sbr_error fault;
+    json_t *book = json_read(text, len, &notebook_bounds, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL,
+                             "the notebook", &fault);
     json_int_t version = json_integer_value(member(book, "nbformat"));
 
     if (!book)
-        err_set(err, SBR_E_INVALID, "notebook", "the notebook is no JSON: line %d: %.200s",
-                where.line, where.text);
+        err_set(err, SBR_E_INVALID, "notebook", "%s", fault.message);
     else if (!json_is_array(member(book, "cells")) && !member(book, "worksheets"))
         err_set(err, SBR_E_INVALID, "notebook",
                 "this is no notebook: it has no \"cells\"; give an .ipynb of Jupyter");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json_read.h"
 #include "base/text.h"
 #include "session/cell_record.h"
 #include "session/snapshot.h"
@@ -458,12 +459,13 @@ static operation *find(const char *name)
 
 void operation_handle(struct session *s, struct connection *c, const char *line, size_t len)
 {
-    json_t *request = json_loadb(line, len, 0, NULL);
+    sbr_error err;
+    json_t *request = json_read(line, len, &json_read_document, 0, "the line", &err);
     const json_t *op = request ? json_object_get(request, "op") : NULL;
     operation *run = find(json_string_value(op));
 
     if (!request)
-        refuse(s, c, SBR_E_INVALID, "the line is no JSON object in UTF-8");
+        refuse(s, c, SBR_E_INVALID, err.message);
     else if (!run || (s->spare.waits && run != op_adopt))
         refuse(s, c, SBR_E_INVALID, "there is no such \"op\"; see docs/sessions.md");
     else

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "session/cell_record.h"
 #include "session/snapshot.h"
@@ -114,7 +115,7 @@ bool replay_next(struct session *s, struct cell_request *ret)
 void replay_compare(struct session *s, const char *result)
 {
     const json_t *cell = json_array_get(s->replay.cells, s->replay.at - 1);
-    json_t *found = result ? json_loads(result, JSON_ALLOW_NUL, NULL) : NULL;
+    json_t *found = json_read_own(result, JSON_ALLOW_NUL);
     json_t *difference = cell_record_compare(json_object_get(cell, "result"), found);
 
     s->replay.different += difference != NULL;

@@ -1,6 +1,7 @@
 /* What the cells have changed in the project until now, and what of it was made real. */
 #include <stdlib.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "changes/textdiff.h"
 #include "session/supervisor.h"
@@ -20,7 +21,7 @@ static json_t *describe(const sbr_result *result)
     changes_put_json(&j, result->changes);
     jsonw_close(&j, '}');
     text = jsonw_take(&j);
-    answer = text ? json_loads(text, 0, NULL) : NULL;
+    answer = json_read_own(text, 0);
     if (!answer)
         return NULL;
     json_object_set_new(answer, "changes_id",

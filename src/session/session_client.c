@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "sandbox/peer.h"
 
@@ -20,7 +21,7 @@
 static void add_words(const struct session_dir *dir, json_t *meta)
 {
     scoped_free char *text = session_dir_read(dir, SESSION_WORDS);
-    json_t *words = text ? json_loads(text, 0, NULL) : NULL;
+    json_t *words = json_read_own(text, 0);
 
     if (words)
         json_object_set_new(meta, "made_by", words);
@@ -29,7 +30,7 @@ static void add_words(const struct session_dir *dir, json_t *meta)
 json_t *session_client_remains(const struct session_dir *dir)
 {
     scoped_free char *text = session_dir_read(dir, SESSION_META);
-    json_t *meta = text ? json_loads(text, 0, NULL) : NULL;
+    json_t *meta = json_read_own(text, 0);
     char boot[SESSION_BOOT_SIZE];
     const char *then, *reason;
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "session/supervisor.h"
 
@@ -34,7 +35,7 @@ static void add_denials(const struct session *s, json_t *figures)
     denials_put_json(&j, &s->background_denials);
     jsonw_close(&j, '}');
     text = jsonw_take(&j);
-    all = text ? json_loads(text, 0, NULL) : NULL;
+    all = json_read_own(text, 0);
     if (all) {
         json_object_set(figures, "background_denials", json_object_get(all, "denials"));
         json_object_set(figures, "background_denials_dropped",

@@ -2,13 +2,14 @@
 
 #include <jansson.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "session/session_dir.h"
 
 static uint64_t limit_of(const struct session_dir *dir)
 {
     scoped_free char *text = session_dir_is_alive(dir) ? session_dir_read(dir, SESSION_META) : NULL;
-    json_t *meta = text ? json_loads(text, 0, NULL) : NULL;
+    json_t *meta = json_read_own(text, 0);
     json_int_t bytes = json_integer_value(json_object_get(meta, SESSION_META_MEMORY));
 
     json_decref(meta);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "job/engine_socket.h"
 #include "job/warm_blueprint.h"
@@ -36,6 +37,7 @@ bool spare_is_plain(const sbr_request *req)
     rest.require = 0;
     rest.require_given = rest.has_options = rest.kernel = rest.installs_nothing = false;
     rest.keep_seconds = rest.keep_bytes = 0; /* nothing without `keep_output` */
+    rest.audit_bytes = 0;                    /* nothing without `audit` */
     for (size_t i = 0; i < sizeof(rest); i++)
         if (((const unsigned char *)&rest)[i])
             return false;
@@ -113,7 +115,8 @@ static void name_spare(const char *key, char id[SESSION_ID_SIZE])
 /* The answer's description, with the time that the client has waited. */
 static char *understand(const char *line, size_t len, uint64_t began_us)
 {
-    json_t *all = json_loadb(line, len, 0, NULL), *made = json_object_get(all, "answer");
+    json_t *all = json_read(line, len, &json_read_answer, 0, "the answer", NULL),
+           *made = json_object_get(all, "answer");
     char *text = NULL;
 
     if (made) {

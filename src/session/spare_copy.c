@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "session/session_client.h"
 #include "session/snapshot.h"
@@ -65,7 +66,7 @@ static bool is_taken(sbr_session *spare)
 
     if (session_client_read(spare, &line, &len, &ignored) < 0)
         return false;
-    answer = json_loadb(line, len, 0, NULL);
+    answer = json_read(line, len, &json_read_answer, 0, "the answer", NULL);
     taken = json_object_get(answer, "answer") != NULL;
     json_decref(answer);
     return taken;

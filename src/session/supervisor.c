@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "changes/given_trees.h"
@@ -255,7 +256,7 @@ void supervisor_close(struct session *s, json_t *answer)
     shutdown(s->kernels[0].watch.fd, SHUT_RDWR);
     drop_job(s);
     if (sbr_job_finish(s->job, &result, &err) == 0 && (json = sbr_result_to_json(result))) {
-        all = json_loads(json, 0, NULL);
+        all = json_read_own(json, 0);
         json_object_set(answer, "changes", json_object_get(all, "changes"));
         json_object_set(answer, "changes_id", json_object_get(all, "changes_id"));
         json_decref(all);
@@ -396,7 +397,7 @@ static void is_ready(struct kernel *k, const struct frame *frame)
         memory_copy_load(s);
         return;
     }
-    hello = json_loadb(frame->payload, frame->len, 0, NULL);
+    hello = json_read(frame->payload, frame->len, &json_read_document, 0, "the frame", NULL);
     json_decref(k->hello);
     k->hello = hello ? hello : json_object();
     if (k->index) {
@@ -426,8 +427,8 @@ static void go_on_after_answer(struct session *s)
 static void answered(struct kernel *k, const struct frame *frame)
 {
     struct session *s = k->session;
-    json_t *payload =
-        json_loadb(frame->payload, frame->len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    json_t *payload = json_read(frame->payload, frame->len, &json_read_document,
+                                JSON_DECODE_ANY | JSON_ALLOW_NUL, "the frame", NULL);
 
     if (payload && s->asks && s->answers == k && frame->number == s->asked) {
         struct connection *asking = question_end(s);

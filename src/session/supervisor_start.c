@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "plan/language.h"
 #include "sandbox/spawn.h"
@@ -173,7 +174,8 @@ static int fork_apart(struct session *s, sbr_error *err)
 /* What the new process says: a description, or why there is none. */
 static int read_answer(const char *text, size_t len, json_t **ret, sbr_error *err)
 {
-    json_t *answer = json_loadb(text ? text : "", len, 0, NULL), *error;
+    json_t *answer = json_read(text ? text : "", len, &json_read_answer, 0, "the answer", NULL),
+           *error;
 
     if (!answer)
         return err_set(err, SBR_E_BUG, "session", "the session's process ended before it began");

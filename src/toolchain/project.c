@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,26 +10,29 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/inode.h"
 #include "base/scope.h"
 #include "base/walk.h"
 #include "plan/manifest.h"
 
-#define MANIFEST_MAX (16 << 20)
+#define MANIFESTS_MAX (16 << 20) /* bytes of all together */
 #define CODE_PREFIX "sandbox_run_"
 #define MEMBERS_MAX 1000 /* manifests below a manifest */
 #define MEMBERS_DEPTH 8
 #define MEMBERS_PATH 4096
+#define MEMBERS_LOOKED 500000 /* entries of one search */
 
 /* What was read so far. */
 struct manifests {
     struct request_file *files;
-    size_t n;
+    size_t n, bytes;
 };
 
 /* The search for manifests below one. */
 struct member_search {
     const struct manifest *manifest;
     struct manifests *found;
+    size_t looked;
 };
 
 static void manifests_done(struct manifests *list)
@@ -62,18 +66,23 @@ static int add_manifest(struct manifests *list, const char *path, struct request
 static int read_manifest(int dir_fd, const char *name, const char *path, struct manifests *list,
                          sbr_error *err)
 {
-    scoped_fd int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    struct request_file file = { 0 };
     struct stat st;
+    scoped_fd int fd = inode_open_regular(dir_fd, name, &st);
+    struct request_file file = { 0 };
 
-    if (fd < 0 && (errno == ENOENT || errno == ELOOP || errno == ENXIO))
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENXIO ||
+                   errno == EINVAL))
         return 0;
-    if (fd < 0 || fstat(fd, &st) < 0)
+    if (fd < 0)
         return err_set_errno(err, "dependencies", "cannot read the project's %s", path);
-    if (!S_ISREG(st.st_mode))
-        return 0;
-    if (fd_read_text(fd, MANIFEST_MAX, &file.data, &file.len, err) < 0)
+    if ((uint64_t)st.st_size > MANIFESTS_MAX - list->bytes)
+        return err_set(err, SBR_E_INVALID, "dependencies",
+                       "the project's '%.200s' and what was read before it have more than %d MiB; "
+                       "run a part of it",
+                       path, MANIFESTS_MAX >> 20);
+    if (fd_read_text(fd, MANIFESTS_MAX - list->bytes, &file.data, &file.len, err) < 0)
         return err->code;
+    list->bytes += file.len;
     return add_manifest(list, path, &file, err);
 }
 
@@ -87,6 +96,10 @@ static int visit_member(void *context, const struct walk_entry *entry, sbr_error
 {
     struct member_search *search = context;
 
+    if (search->looked++ > MEMBERS_LOOKED)
+        return err_set(err, SBR_E_INVALID, "dependencies",
+                       "the project has more than %d files to look at for '%s'; run a part of it",
+                       MEMBERS_LOOKED, search->manifest->file);
     if (S_ISDIR(entry->st.st_mode))
         return is_for_results(entry->name) ? WALK_SKIP : 0;
     if (entry->depth == 0 || strcmp(entry->name, search->manifest->file) != 0)
@@ -182,11 +195,16 @@ int project_code_name(int project_fd, const struct language *language, char *nam
 
 int project_program(int project_fd, const char *path, sbr_error *err)
 {
+    scoped_fd int fd = inode_resolve(project_fd, path, O_PATH | O_CLOEXEC,
+                                     RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
     struct stat st;
 
-    if (fstatat(project_fd, path, &st, 0) < 0)
+    /* A link to the outside is none of the project: not even what it leads to is told. */
+    if (fd < 0 && (errno == ENOSYS ? fstatat(project_fd, path, &st, AT_SYMLINK_NOFOLLOW) : -1) < 0)
         return err_set(err, SBR_E_NOT_FOUND, "program", "there is no '%.200s' in the project",
                        path);
+    if (fd >= 0 && fstat(fd, &st) < 0)
+        return err_set_errno(err, "program", "cannot look at '%.200s' in the project", path);
     if (!S_ISREG(st.st_mode))
         return err_set(err, SBR_E_INVALID, "program", "'%.200s' in the project is not a file",
                        path);

@@ -29,20 +29,19 @@ struct search {
 
 int project_excludes_open(int tree_fd, const sbr_request *req, struct exclude *ret, sbr_error *err)
 {
-    scoped_fd int fd =
-        openat(tree_fd, EXCLUDE_FILE, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    scoped_free char *text = NULL;
     struct stat st;
+    scoped_fd int fd = inode_open_regular(tree_fd, EXCLUDE_FILE, &st);
+    scoped_free char *text = NULL;
     size_t len = 0;
 
     *ret = (struct exclude){ .outs = &req->excludes, .ins = &req->includes };
     if (fd < 0 && errno == ENOENT)
         return 0;
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return err_set_errno(err, STAGE, "cannot read the project's " EXCLUDE_FILE);
-    if (!S_ISREG(st.st_mode))
+    if (fd < 0 && (errno == EINVAL || errno == ENXIO))
         return err_set(err, SBR_E_INVALID, STAGE,
                        "the project's " EXCLUDE_FILE " is no regular file; make it one");
+    if (fd < 0)
+        return err_set_errno(err, STAGE, "cannot read the project's " EXCLUDE_FILE);
     if (fd_read_text(fd, EXCLUDE_FILE_MAX, &text, &len, err) < 0)
         return err->code;
     return exclude_read(ret, text, len, err);
@@ -50,7 +49,8 @@ int project_excludes_open(int tree_fd, const sbr_request *req, struct exclude *r
 
 static bool is_secret(enum exclude_answer answer, int dir_fd, const char *name)
 {
-    scoped_fd int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    struct stat st;
+    scoped_fd int fd = inode_open_regular(dir_fd, name, &st);
     scoped_free char *data = malloc(EXCLUDE_LOOK_MAX);
     size_t len = 0;
     ssize_t n = -1;
@@ -67,6 +67,19 @@ bool project_excludes_has(const struct exclude *rules, int dir_fd, const char *n
     enum exclude_answer answer = exclude_ask(rules, path, is_directory);
 
     return answer == EXCLUDE_YES || (answer != EXCLUDE_NO && is_secret(answer, dir_fd, name));
+}
+
+bool project_excludes_hides(const struct exclude *rules, int tree_fd, const char *path)
+{
+    bool out = false;
+
+    for (const char *slash = strchr(path, '/'); slash && !out; slash = strchr(slash + 1, '/')) {
+        scoped_free char *above = strndup(path, (size_t)(slash - path));
+
+        out = !above || exclude_ask(rules, above, true) == EXCLUDE_YES;
+    }
+    return out ? !exclude_is_included(rules, path, false)
+               : project_excludes_has(rules, tree_fd, path, path, false);
 }
 
 static int add(struct search *s, const char *path, bool is_directory, sbr_error *err)
@@ -216,6 +229,18 @@ int project_excludes_find(int tree_fd, const sbr_request *req, struct plan_mask 
     *ret = s.masks;
     *ret_n = s.n;
     return r;
+}
+
+bool project_excludes_covers(const struct plan_mask *masks, size_t n, const char *path)
+{
+    bool covers = project_excludes_at(masks, n, path) != NULL;
+
+    for (const char *slash = strchr(path, '/'); slash && !covers; slash = strchr(slash + 1, '/')) {
+        scoped_free char *above = strndup(path, (size_t)(slash - path));
+
+        covers = !above || project_excludes_at(masks, n, above);
+    }
+    return covers;
 }
 
 const struct plan_mask *project_excludes_at(const struct plan_mask *masks, size_t n,

@@ -15,7 +15,11 @@
  *
  * A LEASE carries its blueprint unless the previous LEASE of the connection sent the same one;
  * after COLD with `unknown` it is sent again.  After COLD the client makes its sandbox itself, and
- * counts as running until it sends DONE. */
+ * counts as running until it sends DONE.
+ *
+ * An engine and a client of different versions understand one thing of each other, which never
+ * changes: a message whose first word is not the engine's version is answered by an engine_hello,
+ * and the connection ends.  A message of that one word, 0, asks for it. */
 #ifndef WIRE_ENGINE_H
 #define WIRE_ENGINE_H
 
@@ -31,6 +35,18 @@
 #define ENGINE_POLICY_SIZE 32
 #define ENGINE_REASON_SIZE 200
 #define ENGINE_MAX_BLUEPRINT (1u << 20)
+
+#define ENGINE_HELLO_MARK 0x4f4c4548u /* "HELO" */
+#define ENGINE_RELEASE_SIZE 20
+
+/* Fixed for all versions. */
+struct engine_hello {
+    uint32_t version; /* ENGINE_VERSION of the engine */
+    uint32_t mark;
+    int32_t pid;
+    char release[ENGINE_RELEASE_SIZE]; /* "1.0.0" */
+};
+_Static_assert(sizeof(struct engine_hello) == 32, "as every version knows it");
 
 enum engine_ask { ENGINE_LEASE = 1, ENGINE_DONE, ENGINE_STATUS };
 

@@ -1,9 +1,6 @@
 #include "work/cases.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <fnmatch.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -101,30 +98,45 @@ static int set_groups(struct cases *cases, const struct cases_file *file, sbr_er
     return 0;
 }
 
-static int read_groups(struct cases *cases, const char *dir, sbr_error *err)
+int cases_read(struct cases *cases, const char *path, char **ret, size_t *ret_len, sbr_error *err)
 {
-    scoped_free char *path = text_format("%s/%s", dir, GROUPS_FILE);
+    struct project_text text = { 0 };
+    int r;
 
-    if (!path)
-        return err_set_oom(err, "cases");
-    if (access(path, F_OK) < 0 && errno == ENOENT)
-        return 0;
-    if (document_load(path, &file_schema, &cases->file, err) < 0)
-        return err->code;
-    return set_groups(cases, cases->file, err);
+    /* One after the other, so the bound is of each. */
+    cases->tree.bytes = cases->tree.most = REQUEST_MAX_BYTES;
+    cases->tree.entries = 1;
+    r = project_file_read(&cases->tree, path, &text, err);
+    if (r == 0)
+        return err_set(err, SBR_E_NOT_FOUND, "cases",
+                       "there is no '%.200s' among the cases, or it is left out", path);
+    *ret = text.data;
+    *ret_len = text.len;
+    return r < 0 ? r : 0;
+}
+
+static int read_groups(struct cases *cases, sbr_error *err)
+{
+    struct project_text text = { 0 };
+    int r = project_file_read(&cases->tree, GROUPS_FILE, &text, err);
+
+    if (r > 0)
+        r = document_load_text(GROUPS_FILE, text.data, text.len, &file_schema, &cases->file, err);
+    free(text.data);
+    return r == 0 && cases->file ? set_groups(cases, cases->file, err) : r;
 }
 
 static const char *const answer_endings[] = { "out", "ans" };
 
 /* The path of the expected output; NULL: there is none. */
-static int find_answer(const char *stem, char **ret, sbr_error *err)
+static int find_answer(const struct cases *cases, const char *stem, char **ret, sbr_error *err)
 {
     for (size_t i = 0; i < sizeof(answer_endings) / sizeof(*answer_endings); i++) {
         scoped_free char *path = text_format("%s.%s", stem, answer_endings[i]);
 
         if (!path)
             return err_set_oom(err, "cases");
-        if (access(path, F_OK) == 0) {
+        if (project_file_type(&cases->tree, path)) {
             *ret = take_ptr(path);
             return 0;
         }
@@ -132,15 +144,13 @@ static int find_answer(const char *stem, char **ret, sbr_error *err)
     return 0;
 }
 
-static int add_case(struct cases *cases, const char *dir, const char *name, size_t len,
-                    sbr_error *err)
+static int add_case(struct cases *cases, const char *name, size_t len, sbr_error *err)
 {
-    scoped_free char *stem = text_format("%s/%.*s", dir, (int)len, name);
+    scoped_free char *stem = strndup(name, len);
     struct work_case *grown, *item;
 
     if (cases->n == MOST_CASES)
-        return err_set(err, SBR_E_INVALID, "cases", "'%.200s' has more than %d cases", dir,
-                       MOST_CASES);
+        return err_set(err, SBR_E_INVALID, "cases", "there are more than %d cases", MOST_CASES);
     grown = stem ? realloc(cases->items, (cases->n + 1) * sizeof(*grown)) : NULL;
     if (!grown)
         return err_set_oom(err, "cases");
@@ -151,49 +161,44 @@ static int add_case(struct cases *cases, const char *dir, const char *name, size
     item->input = text_format("%s.in", stem);
     if (!item->name || !item->input)
         return err_set_oom(err, "cases");
-    return find_answer(stem, &item->expected, err);
+    return find_answer(cases, stem, &item->expected, err);
 }
 
-/* `below` is the part of the path that is in the cases' names; empty at the top. */
-static int walk(struct cases *cases, const char *dir, const char *below, unsigned int depth,
-                sbr_error *err)
+/* `below` is the path of the directory, and the beginning of its cases' names. */
+static int walk(struct cases *cases, const char *below, unsigned int depth, sbr_error *err)
 {
-    scoped_free char *path = text_format("%s%s%s", dir, *below ? "/" : "", below);
-    scoped_fd int fd = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     scoped_listing struct listing list = { 0 };
+    int r = project_file_list(&cases->tree, below, &list, err);
 
-    if (fd < 0 || listing_read(fd, &list) < 0)
-        return err_set_errno(err, "cases", "cannot read the cases in '%.200s'", path ? path : dir);
-    for (size_t i = 0; i < list.n; i++) {
+    for (size_t i = 0; r >= 0 && i < list.n; i++) {
         scoped_free char *name = text_format("%s%s%s", below, *below ? "/" : "", list.names[i]);
         size_t len = name ? strlen(name) : 0;
-        struct stat st;
-        int r = 0;
 
-        if (!name || fstatat(fd, list.names[i], &st, 0) < 0)
-            return err_set_errno(err, "cases", "cannot look at '%.200s'", list.names[i]);
-        if (S_ISDIR(st.st_mode) && depth < MOST_DEPTH)
-            r = walk(cases, dir, name, depth + 1, err);
-        else if (S_ISREG(st.st_mode) && len > 3 && !strcmp(name + len - 3, ".in"))
-            r = add_case(cases, dir, name, len - 3, err);
-        if (r < 0)
-            return r;
+        if (!name)
+            return err_set_oom(err, "cases");
+        if (len > 3 && !strcmp(name + len - 3, ".in"))
+            r = add_case(cases, name, len - 3, err);
+        else if (depth < MOST_DEPTH && project_file_type(&cases->tree, name) == S_IFDIR)
+            r = walk(cases, name, depth + 1, err);
     }
-    return 0;
+    return r < 0 ? r : 0;
 }
 
-int cases_load(const char *dir, struct cases *ret, sbr_error *err)
+int cases_load(const char *dir, const sbr_request *req, struct cases *ret, sbr_error *err)
 {
     struct cases cases = { 0 };
-    int r = walk(&cases, dir, "", 0, err);
+    int r = project_file_begin(dir, req, "cases", &cases.tree, err);
 
+    cases.tree.entries = 4 * MOST_CASES;
+    if (r == 0)
+        r = walk(&cases, "", 0, err);
     if (r == 0 && !cases.n)
         r = err_set(err, SBR_E_NOT_FOUND, "cases",
                     "there is no case in '%.200s': a case is a file NAME.in, with NAME.out beside "
                     "it",
                     dir);
     if (r == 0)
-        r = read_groups(&cases, dir, err);
+        r = read_groups(&cases, err);
     if (r < 0)
         cases_done(&cases);
     else
@@ -214,5 +219,6 @@ void cases_done(struct cases *cases)
     free(cases->tolerance);
     if (cases->file)
         document_free(&file_schema, cases->file);
-    *cases = (struct cases){ 0 };
+    project_file_end(&cases->tree);
+    *cases = (struct cases){ .tree = { .fd = -1 } };
 }

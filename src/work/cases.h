@@ -8,11 +8,12 @@
 #include <stdint.h>
 
 #include "model/limits.h"
+#include "toolchain/project_file.h"
 #include "work/check.h"
 
 struct work_case {
     char *name;
-    char *input, *expected; /* paths; `expected` NULL: only the exit code counts */
+    char *input, *expected; /* paths in the directory; `expected` NULL: only the exit code counts */
     size_t group;           /* index; CASES_NO_GROUP: none */
 };
 
@@ -26,6 +27,7 @@ struct case_group {
 };
 
 struct cases {
+    struct project_tree tree; /* the directory */
     struct work_case *items;
     size_t n;
     struct case_group *groups;
@@ -35,8 +37,13 @@ struct cases {
     void *file; /* what the groups borrow from */
 };
 
-/* SBR_E_NOT_FOUND: the directory has no case. */
-int cases_load(const char *dir, struct cases *ret, sbr_error *err) must_check;
+/* `req` has what is left out.  A link among the cases is an error.  SBR_E_NOT_FOUND: the directory
+ * has no case. */
+int cases_load(const char *dir, const sbr_request *req, struct cases *ret, sbr_error *err)
+    must_check;
+/* The content of a file of the directory, which the caller frees. */
+int cases_read(struct cases *cases, const char *path, char **ret, size_t *ret_len, sbr_error *err)
+    must_check;
 void cases_done(struct cases *cases);
 
 #endif

@@ -149,9 +149,12 @@ static int read_now(const struct golden_case *c, const sbr_request *req, const s
     return result->changes_id[0] ? take_tree(c, req, result, now, err) : 0;
 }
 
-static int judge(const struct golden_case *c, const sbr_request *req, const sbr_result *result,
-                 struct golden_now *now, struct report_case *shown, sbr_error *err)
+static int judge(struct golden *g, const struct golden_job *job, const sbr_result *result,
+                 sbr_error *err)
 {
+    const struct golden_case *c = &g->cases.items[job->index];
+    struct report_case *shown = &g->report.cases[job->index];
+    struct golden_now *now = &g->now[job->index];
     struct buf message;
     int r;
 
@@ -162,14 +165,14 @@ static int judge(const struct golden_case *c, const sbr_request *req, const sbr_
                    result->explanation[0] ? ": " : "", result->explanation);
         r = 0;
     } else {
-        r = read_now(c, req, result, now, err);
+        r = read_now(c, &job->req, result, now, err);
         if (r == 0)
             r = golden_compare(c, now, &message, err);
         now->differs = r == 0 && message.len;
         shown->outcome = message.len ? CASE_FAILED : CASE_PASSED;
     }
     if (r == 0 && message.len)
-        r = test_report_set_message(shown, message.data, message.len, err);
+        r = test_report_set_message(&g->report, shown, message.data, message.len, err);
     buf_done(&message);
     return r;
 }
@@ -178,18 +181,18 @@ static int judge(const struct golden_case *c, const sbr_request *req, const sbr_
 static int note_end(struct golden_work *w, const struct golden_job *job, const sbr_result *result,
                     const sbr_error *why, sbr_error *err)
 {
-    const struct golden_case *c = &w->golden->cases.items[job->index];
     struct report_case *shown = &w->golden->report.cases[job->index];
     sbr_error fault = why ? *why : (sbr_error){ 0 };
 
     if (result) {
         shown->time_us = sbr_result_report(result)->wall_us;
         shown->timed = true;
-        if (judge(c, &job->req, result, &w->golden->now[job->index], shown, &fault) == 0)
+        if (judge(w->golden, job, result, &fault) == 0)
             return 0;
     }
     shown->outcome = CASE_BROKEN;
-    return test_report_set_message(shown, fault.message, strlen(fault.message), err);
+    return test_report_set_message(&w->golden->report, shown, fault.message, strlen(fault.message),
+                                   err);
 }
 
 static void done(void *context, void *item, sbr_result *result, const sbr_error *err)
@@ -231,7 +234,30 @@ static int run_all(sbr_runtime *rt, const sbr_request *base, const sbr_golden *h
     return r;
 }
 
-static int load(const sbr_golden *how, struct golden *g, sbr_error *err)
+/* The rest of the path below the directory; NULL: it is not below it. */
+static const char *rest_below(const char *path, const char *dir)
+{
+    size_t len = dir ? strlen(dir) : 0;
+
+    if (!dir || strncmp(path, dir, len) != 0 || (path[len] && path[len] != '/'))
+        return NULL;
+    return path + len + strspn(path + len, "/");
+}
+
+/* What the project leaves out, it leaves out of its cases as well. */
+static int load_directory(const sbr_request *base, struct golden *g, sbr_error *err)
+{
+    const char *top = rest_below(g->dir, base->project);
+    struct project_tree tree;
+    int r = project_file_begin(top ? base->project : g->dir, base, "golden", &tree, err);
+
+    if (r == 0)
+        r = golden_cases_load(&tree, top ? top : "", &g->cases, err);
+    project_file_end(&tree);
+    return r;
+}
+
+static int load(const sbr_request *base, const sbr_golden *how, struct golden *g, sbr_error *err)
 {
     if (how->struct_size != sizeof(*how) || !how->dir == !how->cases ||
         (how->dir && how->dir[0] != '/') || (how->update && !how->dir))
@@ -240,12 +266,12 @@ static int load(const sbr_golden *how, struct golden *g, sbr_error *err)
     if (how->cases)
         return golden_cases_parse(how->cases, &g->cases, err);
     g->dir = strdup(how->dir);
-    return g->dir ? golden_cases_load(how->dir, &g->cases, err) : err_set_oom(err, "golden");
+    return g->dir ? load_directory(base, g, err) : err_set_oom(err, "golden");
 }
 
-static int begin(const sbr_golden *how, struct golden *g, sbr_error *err)
+static int begin(const sbr_request *base, const sbr_golden *how, struct golden *g, sbr_error *err)
 {
-    if (load(how, g, err) < 0)
+    if (load(base, how, g, err) < 0)
         return err->code;
     g->now = calloc(g->cases.n, sizeof(*g->now));
     if (!g->now)
@@ -264,7 +290,7 @@ int golden_run(sbr_runtime *rt, const sbr_request *base, const sbr_golden *how, 
                sbr_error *err)
 {
     struct golden g = { 0 };
-    int r = begin(how, &g, err);
+    int r = begin(base, how, &g, err);
 
     if (r == 0)
         r = run_all(rt, base, how, &g, err);

@@ -1,14 +1,9 @@
 #include "work/golden_cases.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/fd.h"
-#include "base/listing.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "work/normalize.h"
@@ -22,19 +17,29 @@ struct inherited {
     unsigned int depth;
 };
 
-/* A file or nothing; a link is followed, because the cases are the caller's own. */
-static int read_text(int dir_fd, const char *name, struct golden_text *ret, sbr_error *err)
-{
-    scoped_fd int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    struct stat st;
+/* One look at a directory of cases. */
+struct look {
+    struct project_tree *tree;
+    const char *top; /* path of the cases in the tree; empty: the tree itself */
+    struct golden_cases *to;
+};
 
-    if (fd < 0 && errno == ENOENT)
-        return 0;
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return err_set_errno(err, "golden", "cannot read '%.200s'", name);
-    if (!S_ISREG(st.st_mode))
-        return err_set(err, SBR_E_INVALID, "golden", "'%.200s' of a case is no file", name);
-    return fd_read_text(fd, GOLDEN_MOST_BYTES, &ret->data, &ret->len, err);
+/* The path of `name` in the directory; NULL without memory. */
+static char *join(const char *dir, const char *name)
+{
+    return text_format("%s%s%s", dir, *dir && *name ? "/" : "", name);
+}
+
+static int read_text(const struct look *l, const char *dir, const char *name,
+                     struct golden_text *ret, sbr_error *err)
+{
+    scoped_free char *path = join(dir, name);
+    struct project_text text = { 0 };
+    int r = path ? project_file_read(l->tree, path, &text, err) : err_set_oom(err, "golden");
+
+    if (r > 0)
+        *ret = (struct golden_text){ text.data, text.len };
+    return r < 0 ? r : 0;
 }
 
 static void files_done(struct request_file *files, size_t n)
@@ -51,72 +56,68 @@ struct files {
     size_t *n;
 };
 
-static int add_file(int dir_fd, const char *name, char *path, struct files *to, sbr_error *err)
+/* `name` is the file's own path in `input` or `tree`, which the list takes over. */
+static int add_file(const struct look *l, const char *path, char *name, struct files *to,
+                    sbr_error *err)
 {
     struct request_file *grown = reallocarray(*to->items, *to->n + 1, sizeof(*grown));
-    struct golden_text text = { 0 };
-    struct stat st;
-    int r = grown ? read_text(dir_fd, name, &text, err) : err_set_oom(err, "golden");
+    struct project_text text = { 0 };
+    int r = grown ? project_file_read(l->tree, path, &text, err) : err_set_oom(err, "golden");
 
     if (grown)
         *to->items = grown;
-    if (r < 0 || !path || !text.data) {
-        free(path);
-        free(text.data);
-        return r < 0 ? r : err_set_oom(err, "golden");
+    if (r <= 0) {
+        free(name);
+        return r;
     }
     grown[(*to->n)++] = (struct request_file){
-        .path = path,
-        .data = text.data,
-        .len = text.len,
-        .executable = fstatat(dir_fd, name, &st, 0) == 0 && st.st_mode & 0111,
+        .path = name, .data = text.data, .len = text.len, .executable = text.executable
     };
     return 0;
 }
 
 /* Every file below, by its path. */
-static int read_tree(int dir_fd, const char *prefix, unsigned int depth, struct files *to,
+static int read_tree(const struct look *l, const char *dir, const char *prefix, struct files *to,
                      sbr_error *err)
 {
     scoped_listing struct listing list = { 0 };
+    int r = project_file_list(l->tree, dir, &list, err);
 
-    if (depth > 4 * MOST_DEPTH || listing_read(dir_fd, &list) < 0)
-        return err_set_errno(err, "golden", "cannot list '%.200s'", *prefix ? prefix : "tree");
-    for (size_t i = 0; i < list.n; i++) {
-        char *path = text_format("%s%s%s", prefix, *prefix ? "/" : "", list.names[i]);
-        scoped_fd int fd =
-            openat(dir_fd, list.names[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        int r;
+    if (r > 0 && strlen(dir) > REQUEST_MAX_PATH)
+        r = err_set(err, SBR_E_INVALID, "golden", "the files of a case lie too deep");
+    for (size_t i = 0; r >= 0 && i < list.n; i++) {
+        scoped_free char *path = join(dir, list.names[i]);
+        char *name = join(prefix, list.names[i]);
 
-        if (fd < 0) {
-            r = add_file(dir_fd, list.names[i], path, to, err);
-        } else {
-            r = path ? read_tree(fd, path, depth + 1, to, err) : err_set_oom(err, "golden");
-            free(path);
+        if (!path || !name) {
+            free(name);
+            return err_set_oom(err, "golden");
         }
-        if (r < 0)
-            return r;
+        if (project_file_type(l->tree, path) == S_IFDIR) {
+            r = read_tree(l, path, name, to, err);
+            free(name);
+        } else {
+            r = add_file(l, path, name, to, err);
+        }
     }
-    return 0;
+    return r < 0 ? r : 0;
 }
 
-static int read_folder(int dir_fd, const char *name, struct files to, bool *ret_there,
+static int read_folder(const struct look *l, const char *dir, const char *name, struct files to,
                        sbr_error *err)
 {
-    scoped_fd int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    scoped_free char *path = join(dir, name);
 
-    if (ret_there)
-        *ret_there = fd >= 0;
-    return fd < 0 ? 0 : read_tree(fd, "", 0, &to, err);
+    return path ? read_tree(l, path, "", &to, err) : err_set_oom(err, "golden");
 }
 
-static int read_status(int dir_fd, struct golden_case *c, sbr_error *err)
+static int read_status(const struct look *l, const char *dir, struct golden_case *c, sbr_error *err)
 {
     struct golden_text text = { 0 };
     uint64_t n = 0;
     char *end;
 
-    if (read_text(dir_fd, "status", &text, err) < 0)
+    if (read_text(l, dir, "status", &text, err) < 0)
         return err->code;
     if (!text.data)
         return 0;
@@ -132,25 +133,29 @@ static int read_status(int dir_fd, struct golden_case *c, sbr_error *err)
                          "the `status` of case '%.200s' is no number from 0 to 255", c->name);
 }
 
-static int read_case(int dir_fd, const char *name, const struct inherited *from,
-                     struct golden_case *c, sbr_error *err)
+static int read_case(const struct look *l, const char *dir, const char *name,
+                     const struct inherited *from, struct golden_case *c, sbr_error *err)
 {
+    scoped_free char *tree = join(dir, "tree");
+
     c->name = strdup(*name ? name : ".");
     c->command = strdup(from->command);
     c->normalizers = from->normalizers;
-    if (!c->name || !c->command)
+    if (!c->name || !c->command || !tree)
         return err_set_oom(err, "golden");
-    if (read_text(dir_fd, "stdin", &c->input, err) < 0 ||
-        read_text(dir_fd, "stdout", &c->out, err) < 0 ||
-        read_text(dir_fd, "stderr", &c->err, err) < 0 || read_status(dir_fd, c, err) < 0 ||
-        read_folder(dir_fd, "input", (struct files){ &c->inputs, &c->n_inputs }, NULL, err) < 0)
+    if (read_text(l, dir, "stdin", &c->input, err) < 0 ||
+        read_text(l, dir, "stdout", &c->out, err) < 0 ||
+        read_text(l, dir, "stderr", &c->err, err) < 0 || read_status(l, dir, c, err) < 0 ||
+        read_folder(l, dir, "input", (struct files){ &c->inputs, &c->n_inputs }, err) < 0)
         return err->code;
-    return read_folder(dir_fd, "tree", (struct files){ &c->tree, &c->n_tree }, &c->has_tree, err);
+    c->has_tree = project_file_type(l->tree, tree) == S_IFDIR;
+    return read_folder(l, dir, "tree", (struct files){ &c->tree, &c->n_tree }, err);
 }
 
-static int add_case(int dir_fd, const char *name, const struct inherited *from,
-                    struct golden_cases *to, sbr_error *err)
+static int add_case(const struct look *l, const char *dir, const char *name,
+                    const struct inherited *from, sbr_error *err)
 {
+    struct golden_cases *to = l->to;
     struct golden_case *grown = reallocarray(to->items, to->n + 1, sizeof(*grown));
 
     if (!grown)
@@ -160,7 +165,7 @@ static int add_case(int dir_fd, const char *name, const struct inherited *from,
         return err_set(err, SBR_E_INVALID, "golden", "there are more than %d cases",
                        GOLDEN_MOST_CASES);
     grown[to->n] = (struct golden_case){ 0 };
-    return read_case(dir_fd, name, from, &grown[to->n++], err);
+    return read_case(l, dir, name, from, &grown[to->n++], err);
 }
 
 static bool is_part_of_case(const char *name)
@@ -187,15 +192,15 @@ static bool is_case(const struct listing *list, unsigned int below)
     return has(list, "command") && !below;
 }
 
-static int take_over(int dir_fd, const struct inherited *above, struct golden_text *command,
-                     struct inherited *ret, sbr_error *err)
+static int take_over(const struct look *l, const char *dir, const struct inherited *above,
+                     struct golden_text *command, struct inherited *ret, sbr_error *err)
 {
     struct golden_text words = { 0 };
     int r;
 
     *ret = (struct inherited){ above->command, above->normalizers, above->depth + 1 };
-    if (read_text(dir_fd, "command", command, err) < 0 ||
-        read_text(dir_fd, "normalize", &words, err) < 0)
+    if (read_text(l, dir, "command", command, err) < 0 ||
+        read_text(l, dir, "normalize", &words, err) < 0)
         return err->code;
     if (command->data)
         ret->command = command->data;
@@ -206,55 +211,64 @@ static int take_over(int dir_fd, const struct inherited *above, struct golden_te
     return r;
 }
 
-static unsigned int count_folders(int dir_fd, const struct listing *list)
+/* The directories that cases may be in; those of links are none. */
+static bool is_folder(const struct look *l, const char *dir, const char *name)
+{
+    scoped_free char *path = is_part_of_case(name) ? NULL : join(dir, name);
+
+    return path && project_file_type(l->tree, path) == S_IFDIR;
+}
+
+static unsigned int count_folders(const struct look *l, const char *dir, const struct listing *list)
 {
     unsigned int n = 0;
-    struct stat st;
 
     for (size_t i = 0; i < list->n; i++)
-        n += !is_part_of_case(list->names[i]) &&
-             fstatat(dir_fd, list->names[i], &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+        n += is_folder(l, dir, list->names[i]);
     return n;
 }
 
-static int load(int dir_fd, const char *name, const struct inherited *above,
-                struct golden_cases *to, sbr_error *err)
+/* `name` is the path of the directory in that of the cases. */
+static int load(const struct look *l, const char *name, const struct inherited *above,
+                sbr_error *err)
 {
+    scoped_free char *dir = join(l->top, name);
     scoped_listing struct listing list = { 0 };
     struct golden_text command = { 0 };
     struct inherited own;
-    int r = take_over(dir_fd, above, &command, &own, err);
+    int r = dir ? take_over(l, dir, above, &command, &own, err) : err_set_oom(err, "golden");
 
-    if (r == 0 && (own.depth > MOST_DEPTH || listing_read(dir_fd, &list) < 0))
-        r = err_set_errno(err, "golden", "cannot list '%.200s'", *name ? name : ".");
-    if (r == 0 && own.command && is_case(&list, count_folders(dir_fd, &list)))
-        r = add_case(dir_fd, name, &own, to, err);
+    if (r == 0 && own.depth > MOST_DEPTH)
+        r = err_set(err, SBR_E_INVALID, "golden", "directories of cases are nested deeper than %d",
+                    MOST_DEPTH);
+    if (r == 0)
+        r = project_file_list(l->tree, dir, &list, err);
+    if (r > 0)
+        r = own.command && is_case(&list, count_folders(l, dir, &list))
+                ? add_case(l, dir, name, &own, err)
+                : 0;
     for (size_t i = 0; r == 0 && i < list.n; i++) {
-        scoped_fd int fd =
-            is_part_of_case(list.names[i])
-                ? -1
-                : openat(dir_fd, list.names[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        scoped_free char *path = text_format("%s%s%s", name, *name ? "/" : "", list.names[i]);
+        scoped_free char *path = is_folder(l, dir, list.names[i]) ? join(name, list.names[i]) : NULL;
 
-        if (fd >= 0)
-            r = path ? load(fd, path, &own, to, err) : err_set_oom(err, "golden");
+        if (path)
+            r = load(l, path, &own, err);
     }
     free(command.data);
     return r;
 }
 
-int golden_cases_load(const char *dir, struct golden_cases *ret, sbr_error *err)
+int golden_cases_load(struct project_tree *tree, const char *top, struct golden_cases *ret,
+                      sbr_error *err)
 {
-    scoped_fd int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const struct look l = { tree, top, ret };
     int r;
 
     *ret = (struct golden_cases){ 0 };
-    if (fd < 0)
-        return err_set_errno(err, "golden", "cannot open '%.200s'", dir);
-    r = load(fd, "", &(struct inherited){ 0 }, ret, err);
+    r = load(&l, "", &(struct inherited){ 0 }, err);
     if (r == 0 && !ret->n)
         r = err_set(err, SBR_E_NOT_FOUND, "golden",
-                    "'%.200s' has no case: make a directory with a file `command` in it", dir);
+                    "'%.200s' has no case: make a directory with a file `command` in it",
+                    *top ? top : ".");
     if (r < 0)
         golden_cases_done(ret);
     return r;

@@ -5,7 +5,7 @@
 #ifndef WORK_GOLDEN_CASES_H
 #define WORK_GOLDEN_CASES_H
 
-#include "model/request.h"
+#include "toolchain/project_file.h"
 
 struct golden_text {
     char *data; /* NULL: it is not there */
@@ -29,10 +29,11 @@ struct golden_cases {
 };
 
 #define GOLDEN_MOST_CASES 10000
-#define GOLDEN_MOST_BYTES (64 << 20) /* of a file */
 
-/* SBR_E_NOT_FOUND: the directory has no case. */
-int golden_cases_load(const char *dir, struct golden_cases *ret, sbr_error *err) must_check;
+/* The cases in the directory `top` of a tree; empty: in the tree itself.  A link among them is an
+ * error.  SBR_E_NOT_FOUND: the directory has no case. */
+int golden_cases_load(struct project_tree *tree, const char *top, struct golden_cases *ret,
+                      sbr_error *err) must_check;
 /* The same of JSON, for callers without a directory. */
 int golden_cases_parse(const char *json, struct golden_cases *ret, sbr_error *err) must_check;
 void golden_cases_done(struct golden_cases *cases);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_read.h"
 #include "base/text.h"
 #include "work/golden_cases.h"
 #include "work/normalize.h"
@@ -106,7 +107,8 @@ static int read_case(const json_t *from, struct golden_case *c, sbr_error *err)
 
 int golden_cases_parse(const char *json, struct golden_cases *ret, sbr_error *err)
 {
-    json_t *list = json_loads(json, JSON_REJECT_DUPLICATES, NULL);
+    json_t *list =
+        json_read(json, strlen(json), &json_read_answer, JSON_REJECT_DUPLICATES, "`cases`", NULL);
     size_t n = json_array_size(list);
     int r = 0;
 

@@ -178,7 +178,10 @@ int results_has(const struct results *r, uint64_t item, const char *digest, sbr_
 static int write_line(const struct results *r, const char *line, sbr_error *err)
 {
     if (fd_write_all(r->fd, line, strlen(line)) < 0)
-        return err_set_errno(err, "results", "cannot write a result");
+        return err_set_errno(err, "results", "cannot write the next result%s",
+                             r->fd > STDERR_FILENO
+                                 ? "; when there is room, the same call goes on from there"
+                                 : "");
     return 0;
 }
 

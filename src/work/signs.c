@@ -4,16 +4,18 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/inode.h"
 #include "base/scope.h"
 #include "base/walk.h"
+#include "toolchain/project_excludes.h"
 
 #define MOST_DEPTH 6
 #define MOST_PATH 4096
-#define MOST_ENTRIES 20000 /* of one look; a project with more has its signs before */
+#define MOST_ENTRIES 20000   /* of one look; a project with more has its signs before */
+#define MOST_BYTES (8 << 20) /* read in one look; the same holds */
 
 int signs_open(struct signs *ret, const sbr_request *req, const char *source, sbr_error *err)
 {
@@ -23,7 +25,8 @@ int signs_open(struct signs *ret, const sbr_request *req, const char *source, sb
     ret->dir_fd = open(req->project, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (ret->dir_fd < 0)
         return err_set_errno(err, source, "cannot open '%.200s'", req->project);
-    return 0;
+    ret->rules = &ret->own;
+    return project_excludes_open(ret->dir_fd, req, &ret->own, err);
 }
 
 void signs_close(struct signs *signs)
@@ -31,19 +34,22 @@ void signs_close(struct signs *signs)
     if (signs->dir_fd >= 0)
         close(signs->dir_fd);
     signs->dir_fd = -1;
+    exclude_done(&signs->own);
+    signs->rules = NULL;
 }
 
-/* Links are followed on purpose only within reach of the caller, whose own project it is. */
 static char *read_at(int dir_fd, const char *path)
 {
-    scoped_fd int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    scoped_free char *data = fd >= 0 ? calloc(1, SIGNS_MOST + 1) : NULL;
     struct stat st;
+    scoped_fd int fd = inode_open_regular(dir_fd, path, &st);
+    scoped_free char *data = fd >= 0 ? calloc(1, SIGNS_MOST + 1) : NULL;
 
-    if (!data || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-        fd_read_full(fd, data, SIGNS_MOST) < 0)
-        return NULL;
-    return take_ptr(data);
+    return data && fd_read_full(fd, data, SIGNS_MOST) >= 0 ? take_ptr(data) : NULL;
+}
+
+static bool is_left_out(const struct signs *signs, const char *path)
+{
+    return signs->rules && project_excludes_hides(signs->rules, signs->dir_fd, path);
 }
 
 static char *read_file(const struct request_file *file)
@@ -56,13 +62,15 @@ char *signs_read(const struct signs *signs, const char *path)
     for (size_t i = 0; signs->req && i < signs->req->n_files; i++)
         if (!strcmp(signs->req->files[i].path, path))
             return read_file(&signs->req->files[i]);
-    return signs->dir_fd >= 0 ? read_at(signs->dir_fd, path) : NULL;
+    return signs->dir_fd >= 0 && !is_left_out(signs, path) ? read_at(signs->dir_fd, path) : NULL;
 }
 
 struct search {
+    const struct signs *signs;
     enum signs_reach reach;
     const char *pattern, *text;
     unsigned int looked;
+    uint64_t read;
     bool found;
 };
 
@@ -91,21 +99,30 @@ static bool is_called(const struct search *s, const char *name)
     return !fnmatch(s->pattern, name, FNM_PERIOD);
 }
 
+/* Whether the entry is a sign by its name, and by its text where one is wanted. */
+static bool is_sign(struct search *s, const struct walk_entry *entry)
+{
+    scoped_free char *text = NULL;
+
+    if (!is_called(s, entry->name) || is_left_out(s->signs, entry->path))
+        return false;
+    if (!*s->text)
+        return S_ISREG(entry->st.st_mode) || S_ISLNK(entry->st.st_mode);
+    text = read_at(entry->dir_fd, entry->name);
+    s->read += SIGNS_MOST < entry->st.st_size ? SIGNS_MOST : (uint64_t)entry->st.st_size;
+    return text && strstr(text, s->text);
+}
+
 static int visit(void *context, const struct walk_entry *entry, sbr_error *err)
 {
     struct search *s = context;
-    scoped_free char *text = NULL;
 
-    (void)err;
-    if (s->found || s->looked++ > MOST_ENTRIES)
-        return WALK_SKIP;
-    if (S_ISDIR(entry->st.st_mode))
-        return enters(s, entry->depth, entry->name, strlen(entry->name)) ? 0 : WALK_SKIP;
-    if (!is_called(s, entry->name))
-        return 0;
-    text = read_at(entry->dir_fd, entry->name);
-    s->found = text && strstr(text, s->text);
-    return 0;
+    bool directory = S_ISDIR(entry->st.st_mode);
+
+    s->found = !directory && is_sign(s, entry);
+    if (s->found || s->looked++ > MOST_ENTRIES || s->read > MOST_BYTES)
+        return err_set(err, SBR_E_NOT_FOUND, "project", "the look has ended");
+    return directory && !enters(s, entry->depth, entry->name, strlen(entry->name)) ? WALK_SKIP : 0;
 }
 
 static bool file_counts(const struct search *s, const char *path)
@@ -133,7 +150,7 @@ static bool files_have(const struct search *s, const sbr_request *req)
 bool signs_have(const struct signs *signs, enum signs_reach reach, const char *pattern,
                 const char *text)
 {
-    struct search s = { .reach = reach, .pattern = pattern, .text = text };
+    struct search s = { .signs = signs, .reach = reach, .pattern = pattern, .text = text };
     const struct walk walk = {
         .visit = visit,
         .fail = walk_pass_over, /* What cannot be opened, or lies too deep, has no sign. */
@@ -146,5 +163,7 @@ bool signs_have(const struct signs *signs, enum signs_reach reach, const char *p
 
     if (files_have(&s, signs->req))
         return true;
-    return signs->dir_fd >= 0 && walk_tree(signs->dir_fd, &walk, &none) == 0 && s.found;
+    if (signs->dir_fd >= 0)
+        (void)!walk_tree(signs->dir_fd, &walk, &none);
+    return s.found;
 }

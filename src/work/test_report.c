@@ -102,11 +102,20 @@ static struct report_case *grow_cases(struct report *r)
     return grown;
 }
 
+/* Whether `n` more bytes may be kept.  Visible text is longer than what the runner wrote. */
+static bool has_room(struct report *r, size_t n, size_t most)
+{
+    if (r->bytes + n > most)
+        return false;
+    r->bytes += n;
+    return true;
+}
+
 struct report_case *test_report_add(struct report *r, const char *group, const char *name,
                                     sbr_error *err)
 {
     bool grouped = group && *group;
-    scoped_free char *whole = NULL;
+    scoped_free char *whole = NULL, *shown = NULL;
     struct report_case *grown;
 
     if (r->n == REPORT_MOST_CASES) {
@@ -117,19 +126,26 @@ struct report_case *test_report_add(struct report *r, const char *group, const c
     if (grow_slots(r, err) < 0)
         return NULL;
     whole = text_format("%s%s%s", grouped ? group : "", grouped ? "::" : "", name);
-    grown = whole ? grow_cases(r) : NULL;
-    if (grown) {
-        grown[r->n] = (struct report_case){ .name = visible(whole, strlen(whole)) };
-        if (grown[r->n].name) {
-            *find_slot(r, grown[r->n].name) = (uint32_t)r->n + 1;
-            return &grown[r->n++];
-        }
+    shown = whole ? visible(whole, strlen(whole)) : NULL;
+    grown = shown ? grow_cases(r) : NULL;
+    if (!grown) {
+        err_set_oom(err, "report");
+        return NULL;
     }
-    err_set_oom(err, "report");
-    return NULL;
+    if (!has_room(r, strlen(shown), REPORT_MOST_BYTES)) {
+        err_set(err, SBR_E_INVALID, "report",
+                "the names of the runner's cases have more than %zu MiB", REPORT_MOST_BYTES >> 20);
+        return NULL;
+    }
+    grown[r->n] = (struct report_case){ .name = take_ptr(shown) };
+    *find_slot(r, grown[r->n].name) = (uint32_t)r->n + 1;
+    return &grown[r->n++];
 }
 
-int test_report_set_message(struct report_case *c, const char *text, size_t len, sbr_error *err)
+static const char left_out[] = "(left out: the messages of all cases are too long together)";
+
+int test_report_set_message(struct report *r, struct report_case *c, const char *text, size_t len,
+                            sbr_error *err)
 {
     struct buf out;
 
@@ -150,16 +166,24 @@ int test_report_set_message(struct report_case *c, const char *text, size_t len,
         at += line + 1;
     }
     buf_add_text(&out, "");
+    if (!out.failed && !has_room(r, out.len, REPORT_MOST_WORDS)) {
+        out.len = 0;
+        buf_add_text(&out, left_out);
+    }
+    buf_trim(&out); /* it has a page, and there may be many */
     c->message = out.failed ? NULL : buf_take(&out, NULL);
     buf_done(&out);
     return c->message ? 0 : err_set_oom(err, "report");
 }
 
-void test_report_set_place(struct report_case *c, const char *file, size_t len, unsigned long line)
+void test_report_set_place(struct report *r, struct report_case *c, const char *file, size_t len,
+                           unsigned long line)
 {
     if (c->file || !len)
         return;
     c->file = visible(file, len);
+    if (c->file && !has_room(r, strlen(c->file), REPORT_MOST_WORDS))
+        free(take_ptr(c->file));
     c->line = (unsigned int)line;
 }
 
@@ -175,9 +199,9 @@ static bool has_failed(const struct report_case *c)
     return c->outcome == CASE_FAILED || c->outcome == CASE_BROKEN;
 }
 
-static char *copied(const char *text)
+static char *copied(struct report *to, const char *text)
 {
-    return text ? strdup(text) : NULL;
+    return text && has_room(to, strlen(text), REPORT_MOST_WORDS) ? strdup(text) : NULL;
 }
 
 int test_report_merge(struct report *to, const struct report *from, sbr_error *err)
@@ -197,9 +221,9 @@ int test_report_merge(struct report *to, const struct report *from, sbr_error *e
         if (old->runs == 1 || (has_failed(c) && !has_failed(old)))
             old->outcome = c->outcome;
         if (!old->message)
-            old->message = copied(c->message);
+            old->message = copied(to, c->message);
         if (!old->file) {
-            old->file = copied(c->file);
+            old->file = copied(to, c->file);
             old->line = c->line;
         }
     }

@@ -34,20 +34,26 @@ struct report {
     uint32_t *slots; /* the number of a case, plus one; 0: free */
     size_t n_slots;
     uint64_t key;
+    size_t bytes; /* of names, places and messages */
 };
 
 #define REPORT_MOST_CASES 100000
-#define REPORT_MOST_TEXT 4000 /* of a name or a message; the rest is cut */
+#define REPORT_MOST_TEXT 4000                /* of a name or a message; the rest is cut */
+#define REPORT_MOST_BYTES ((size_t)24 << 20) /* of all texts */
+#define REPORT_MOST_WORDS ((size_t)16 << 20) /* with so many, no place or message is added */
 
 /* "passed", "failed", "skipped", "error" */
 const char *test_report_outcome_name(enum case_outcome outcome);
-/* NULL with an error: there are too many cases, or no memory. */
+/* NULL with an error: there are too many cases, their names are too long together, or no memory. */
 struct report_case *test_report_add(struct report *r, const char *group, const char *name,
                                     sbr_error *err);
-/* Sets the message unless there is one; control characters but newlines are made visible. */
-int test_report_set_message(struct report_case *c, const char *text, size_t len, sbr_error *err);
+/* Sets the message unless there is one; control characters but newlines are made visible.  Beyond
+ * REPORT_MOST_WORDS the message says that it was left out. */
+int test_report_set_message(struct report *r, struct report_case *c, const char *text, size_t len,
+                            sbr_error *err);
 /* Sets where the case stands, unless that is known; a lack of memory leaves it out. */
-void test_report_set_place(struct report_case *c, const char *file, size_t len, unsigned long line);
+void test_report_set_place(struct report *r, struct report_case *c, const char *file, size_t len,
+                           unsigned long line);
 /* The last case of this name, or NULL. */
 struct report_case *test_report_find(struct report *r, const char *name);
 /* Adds the cases of a further run of the same tests: a case that failed once has failed. */

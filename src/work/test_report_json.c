@@ -1,9 +1,10 @@
 /* Reports that are JSON: `go test -json`, and jest's. */
-#include <jansson.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "work/test_report.h"
@@ -75,18 +76,20 @@ static int keep_output(struct go *go, const char *group, const char *name, const
     if (!c)
         return err->code;
     if (!strncmp(text, "=== ", 4) || !strncmp(text, "--- ", 4) ||
-        (c->message && strlen(c->message) >= REPORT_MOST_TEXT))
+        (c->message && strlen(c->message) >= REPORT_MOST_TEXT) ||
+        go->printed.bytes > REPORT_MOST_BYTES / 2)
         return 0;
     more = text_format("%s%.*s", c->message ? c->message : "", REPORT_MOST_TEXT, text);
     if (!more)
         return err_set_oom(err, "report");
+    go->printed.bytes += strlen(more) - (c->message ? strlen(c->message) : 0);
     free(c->message);
     c->message = more;
     return 0;
 }
 
 /* "    name_test.go:12: message" */
-static void find_go_place(struct report_case *c)
+static void find_go_place(struct report *r, struct report_case *c)
 {
     const char *place = c->message ? strstr(c->message, ".go:") : NULL, *begin = place;
 
@@ -94,7 +97,7 @@ static void find_go_place(struct report_case *c)
         return;
     while (begin > c->message && begin[-1] != ' ' && begin[-1] != '\n' && begin[-1] != '\t')
         begin--;
-    test_report_set_place(c, begin, (size_t)(place + 3 - begin), strtoul(place + 4, NULL, 10));
+    test_report_set_place(r, c, begin, (size_t)(place + 3 - begin), strtoul(place + 4, NULL, 10));
 }
 
 /* A case with what its writer has printed, which is not kept any longer. */
@@ -109,11 +112,12 @@ static int end_go_case(struct go *go, const json_t *event, struct report_case *f
 
     if (!c)
         return err->code;
+    go->printed.bytes -= text ? strlen(text) : 0;
     c->outcome = outcome;
     set_time(c, json_object_get(event, "Elapsed"), 1e6);
     if (outcome != CASE_PASSED && text && *text)
-        res = test_report_set_message(c, text, strlen(text), err);
-    find_go_place(c);
+        res = test_report_set_message(go->report, c, text, strlen(text), err);
+    find_go_place(go->report, c);
     return res;
 }
 
@@ -160,6 +164,21 @@ static int take_go_event(struct go *go, const json_t *event, sbr_error *err)
 }
 
 /* Lines that are no JSON are what the build printed. */
+static int take_go_line(struct go *go, const char *line, size_t len, sbr_error *err)
+{
+    json_t *event = json_read(line, len, &json_read_line, 0, "a line", NULL);
+    sbr_error fault;
+    int res = 0;
+
+    if (event)
+        res = take_go_event(go, event, err);
+    else if (json_read_scan(line, len, &json_read_line, "a line of the runner's report", &fault) <
+             0)
+        res = err_set(err, fault.code, "report", "%s", fault.message);
+    json_decref(event);
+    return res;
+}
+
 int test_report_parse_go(const char *text, size_t len, struct report *r, sbr_error *err)
 {
     struct go go = { .report = r };
@@ -169,11 +188,9 @@ int test_report_parse_go(const char *text, size_t len, struct report *r, sbr_err
     for (const char *line = text; res == 0 && line < end;) {
         const char *next = memchr(line, '\n', (size_t)(end - line));
         size_t n = next ? (size_t)(next - line) : (size_t)(end - line);
-        json_t *event = *line == '{' ? json_loadb(line, n, 0, NULL) : NULL;
 
-        if (event)
-            res = take_go_event(&go, event, err);
-        json_decref(event);
+        if (*line == '{')
+            res = take_go_line(&go, line, n, err);
         line += n + 1;
     }
     test_report_done(&go.printed);
@@ -195,9 +212,9 @@ static int take_jest_case(struct report *r, const char *file, const json_t *item
         return err->code;
     c->outcome = outcome;
     set_time(c, json_object_get(item, "duration"), 1e3);
-    test_report_set_place(c, file, strlen(file),
+    test_report_set_place(r, c, file, strlen(file),
                           (unsigned long)json_integer_value(json_object_get(place, "line")));
-    return message ? test_report_set_message(c, message, strlen(message), err) : 0;
+    return message ? test_report_set_message(r, c, message, strlen(message), err) : 0;
 }
 
 /* A file whose tests could not begin is a case by itself. */
@@ -213,27 +230,38 @@ static int take_jest_file(struct report *r, const json_t *file, sbr_error *err)
     if (!c)
         return err->code;
     c->outcome = CASE_BROKEN;
-    test_report_set_place(c, name, strlen(name), 0);
-    return *message ? test_report_set_message(c, message, strlen(message), err) : 0;
+    test_report_set_place(r, c, name, strlen(name), 0);
+    return *message ? test_report_set_message(r, c, message, strlen(message), err) : 0;
+}
+
+/* A report has a dozen values for each case.  One file of tests at a time is a tree. */
+static const struct json_bounds jest_bounds = {
+    .bytes = SIZE_MAX,
+    .values = (size_t)20 * REPORT_MOST_CASES,
+    .depth = 32,
+};
+
+static int take_jest_result(void *context, const json_t *file, sbr_error *err)
+{
+    struct report *r = context;
+    int res = take_jest_file(r, file, err);
+    const json_t *item;
+    size_t i;
+
+    json_array_foreach(json_object_get(file, "assertionResults"), i, item)
+        if (res == 0)
+            res = take_jest_case(r, text_at(file, "name"), item, err);
+    return res;
 }
 
 int test_report_parse_jest(const char *text, size_t len, struct report *r, sbr_error *err)
 {
-    json_error_t fault;
-    json_t *root = json_loadb(text, len, 0, &fault), *file, *item;
-    size_t i, k;
-    int res = 0;
+    const struct json_each files = { "testResults", &json_read_document, take_jest_result, r,
+                                     "a file of the runner's report" };
+    sbr_error fault;
 
-    if (!root)
-        return err_set(err, SBR_E_INVALID, "report",
-                       "the runner's report is broken at line %d: %.100s", fault.line, fault.text);
-    json_array_foreach(json_object_get(root, "testResults"), i, file) {
-        if (res == 0)
-            res = take_jest_file(r, file, err);
-        json_array_foreach(json_object_get(file, "assertionResults"), k, item)
-            if (res == 0)
-                res = take_jest_case(r, text_at(file, "name"), item, err);
-    }
-    json_decref(root);
-    return res;
+    if (json_read_scan(text, len, &jest_bounds, "the runner's report", &fault) < 0 ||
+        json_read_each(text, len, &files, &fault) < 0)
+        return err_set(err, fault.code, "report", "%s", fault.message);
+    return 0;
 }

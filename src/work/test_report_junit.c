@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bounded_memory.h"
 #include "base/buf.h"
 #include "work/test_report.h"
 
@@ -65,7 +66,7 @@ static void open_case(struct junit *j, const XML_Char **attributes)
     j->at->timed = time != NULL;
     j->at->time_us = time ? microseconds(time) : 0;
     if (file)
-        test_report_set_place(j->at, file, strlen(file), line_of(j, line));
+        test_report_set_place(j->report, j->at, file, strlen(file), line_of(j, line));
 }
 
 static enum case_outcome outcome_of(const char *element)
@@ -119,7 +120,8 @@ static void close_element(void *context, const XML_Char *element)
     if (!j->at || outcome_of(element) == CASE_PASSED)
         return;
     j->in_end = false;
-    if (j->text.len && test_report_set_message(j->at, j->text.data, j->text.len, j->err) < 0)
+    if (j->text.len &&
+        test_report_set_message(j->report, j->at, j->text.data, j->text.len, j->err) < 0)
         stop(j);
 }
 
@@ -138,7 +140,45 @@ static void refuse_entity(void *context, const XML_Char *name, int is_parameter,
     stop(j);
 }
 
-#define PART (64u << 10)
+/* What the parser may take: its tables keep every name that it meets, and it holds a tag in one
+ * piece.  A larger part makes it look at such a tag less often. */
+#define MOST_MEMORY ((size_t)16 << 20)
+#define PART (256u << 10)
+
+/* The parser's functions have no context. */
+static _Thread_local struct bounded_memory memory = { .most = MOST_MEMORY };
+
+static void *bounded_malloc(size_t size)
+{
+    return bounded_memory_resize(&memory, NULL, size);
+}
+
+static void *bounded_realloc(void *block, size_t size)
+{
+    return bounded_memory_resize(&memory, block, size);
+}
+
+static void bounded_free(void *block)
+{
+    (void)bounded_memory_resize(&memory, block, 0);
+}
+
+static const XML_Memory_Handling_Suite bounded = { bounded_malloc, bounded_realloc, bounded_free };
+
+static int refuse(const struct junit *j, sbr_error *err)
+{
+    if (j->failed)
+        return err->code;
+    if (XML_GetErrorCode(j->parser) == XML_ERROR_NO_MEMORY)
+        return err_set(
+            err, SBR_E_INVALID, "report",
+            "the runner's report takes more than %zu MiB to read: its tags are too long, "
+            "or too many have names of their own",
+            MOST_MEMORY >> 20);
+    return err_set(err, SBR_E_INVALID, "report", "the runner's report is broken at line %lu: %s",
+                   (unsigned long)XML_GetCurrentLineNumber(j->parser),
+                   XML_ErrorString(XML_GetErrorCode(j->parser)));
+}
 
 /* XML has no control characters, but Node writes those of names and messages as they are: each
  * becomes a question mark, so that one of them does not cost the whole report. */
@@ -163,7 +203,9 @@ static enum XML_Status parse_plainly(XML_Parser parser, const char *text, size_t
 
 int test_report_parse_junit(const char *text, size_t len, struct report *r, sbr_error *err)
 {
-    struct junit j = { .report = r, .err = err, .parser = XML_ParserCreate(NULL) };
+    struct junit j = { .report = r,
+                       .err = err,
+                       .parser = XML_ParserCreate_MM(NULL, &bounded, NULL) };
     int code = 0;
 
     if (!j.parser)
@@ -174,11 +216,7 @@ int test_report_parse_junit(const char *text, size_t len, struct report *r, sbr_
     XML_SetCharacterDataHandler(j.parser, take_text);
     XML_SetEntityDeclHandler(j.parser, refuse_entity);
     if (parse_plainly(j.parser, text, len) == XML_STATUS_ERROR)
-        code = j.failed ? err->code
-                        : err_set(err, SBR_E_INVALID, "report",
-                                  "the runner's report is broken at line %lu: %s",
-                                  (unsigned long)XML_GetCurrentLineNumber(j.parser),
-                                  XML_ErrorString(XML_GetErrorCode(j.parser)));
+        code = refuse(&j, err);
     buf_done(&j.text);
     XML_ParserFree(j.parser);
     return code;

@@ -100,7 +100,7 @@ static int take_tap_message(struct report *r, struct lines *lines, const char *l
         before = lines->at;
     } while (next_line(lines, &line, &len) && begins_with(line, len, "# "));
     lines->at = before;
-    res = test_report_set_message(&r->cases[r->n - 1], text.len ? text.data : "", text.len, err);
+    res = test_report_set_message(r, &r->cases[r->n - 1], text.len ? text.data : "", text.len, err);
     buf_done(&text);
     return res;
 }
@@ -126,7 +126,7 @@ int test_report_parse_tap(const char *text, size_t len, struct report *r, sbr_er
 }
 
 /* "FILE:LINE" in a message, as compilers and panics name places. */
-static void find_place(struct report_case *c, const char *after)
+static void find_place(struct report *r, struct report_case *c, const char *after)
 {
     const char *place = c->message ? strstr(c->message, after) : NULL, *colon;
     size_t len;
@@ -138,7 +138,7 @@ static void find_place(struct report_case *c, const char *after)
     colon = place + len;
     if (*colon != ':' || !len)
         return;
-    test_report_set_place(c, place, len, strtoul(colon + 1, NULL, 10));
+    test_report_set_place(r, c, place, len, strtoul(colon + 1, NULL, 10));
 }
 
 static const struct {
@@ -179,8 +179,8 @@ static int take_cargo_output(struct report *r, struct lines *lines, const char *
         return name ? 0 : err_set_oom(err, "report");
     if (before > lines->len)
         before = lines->len;
-    res = test_report_set_message(c, lines->text + from, before - from, err);
-    find_place(c, "panicked at ");
+    res = test_report_set_message(r, c, lines->text + from, before - from, err);
+    find_place(r, c, "panicked at ");
     return res;
 }
 
@@ -237,7 +237,7 @@ static int take_unittest(struct report *r, const char *line, size_t len, const c
                      : text_format("%.*s.%.*s", (int)n, open + 1, (int)method, line);
         c = name ? add(r, name, strlen(name), unittest_words[i].outcome, err) : NULL;
         if (c && c->outcome == CASE_SKIPPED)
-            return test_report_set_message(c, word, left, err);
+            return test_report_set_message(r, c, word, left, err);
         return c ? 0 : name ? err->code : err_set_oom(err, "report");
     }
     return 0;
@@ -262,11 +262,11 @@ static int take_traceback(struct report *r, struct lines *lines, const char *lin
     lines->at = before;
     if (before > lines->len)
         before = lines->len;
-    res = test_report_set_message(c, lines->text + from, before - from, err);
+    res = test_report_set_message(r, c, lines->text + from, before - from, err);
     if (c->message && (next = strstr(c->message, "File \""))) {
         const char *line_at = strstr(next, ", line ");
 
-        test_report_set_place(c, next + 6, strcspn(next + 6, "\"\n"),
+        test_report_set_place(r, c, next + 6, strcspn(next + 6, "\"\n"),
                               line_at ? strtoul(line_at + 7, NULL, 10) : 0);
     }
     return res;

@@ -1,9 +1,7 @@
 #include "work/verify.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/jsonw.h"
 #include "base/text.h"
@@ -117,10 +115,10 @@ static int choose_named(struct verification *v, const struct language *named, sb
     for (const char *const *path = v->how->files; *path; path++) {
         struct verify_file *file = find_file(v, *path);
 
-        if (!file && (v->dir_fd < 0 || !text_is_safe_relative_path(*path, REQUEST_MAX_PATH)))
+        if (!file && (v->tree.fd < 0 || !text_is_safe_relative_path(*path, REQUEST_MAX_PATH)))
             return err_set(err, SBR_E_INVALID, "verify",
                            "'%.200s' is none of the files; give the path of one in the request%s",
-                           *path, v->dir_fd < 0 ? "" : " or in the project");
+                           *path, v->tree.fd < 0 ? "" : " or in the project");
         if (!file)
             file = add_file(v, *path, err);
         if (!file)
@@ -175,9 +173,7 @@ static int open_project(struct verification *v, sbr_error *err)
 {
     if (!v->base->project)
         return 0;
-    v->dir_fd = open(v->base->project, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return v->dir_fd >= 0 ? 0
-                          : err_set_errno(err, "verify", "cannot open '%.200s'", v->base->project);
+    return project_file_begin(v->base->project, v->base, "verify", &v->tree, err);
 }
 
 int verify_run(sbr_runtime *rt, const sbr_request *base, const sbr_verify *how,
@@ -185,8 +181,9 @@ int verify_run(sbr_runtime *rt, const sbr_request *base, const sbr_verify *how,
 {
     const struct language *named = NULL;
 
-    *ret =
-        (struct verification){ .rt = rt, .base = base, .how = how, .hooks = hooks, .dir_fd = -1 };
+    *ret = (struct verification){
+        .rt = rt, .base = base, .how = how, .hooks = hooks, .tree = { .fd = -1 }
+    };
     if (check(base, how, err) < 0 ||
         (base->language && language_resolve(base->language, &named, err) < 0) ||
         open_project(ret, err) < 0 || bring_all(ret, named, err) < 0 ||
@@ -215,9 +212,8 @@ void verify_done(struct verification *v)
     free(v->files);
     free(v->steps);
     calls_done(&v->calls);
-    if (v->dir_fd >= 0)
-        close(v->dir_fd);
-    *v = (struct verification){ .dir_fd = -1 };
+    project_file_end(&v->tree);
+    *v = (struct verification){ .tree = { .fd = -1 } };
 }
 
 int sbr_verify_run(sbr_runtime *rt, const sbr_request *base, const sbr_verify *how, char **ret,

@@ -4,6 +4,7 @@
 
 #include "model/request.h"
 #include "model/result.h"
+#include "toolchain/project_file.h"
 #include "work/call_lines.h"
 #include "work/test_report.h"
 
@@ -46,7 +47,7 @@ struct verification {
     const sbr_request *base;
     const sbr_verify *how;
     const struct verify_hooks *hooks;
-    int dir_fd; /* of the project on this machine; -1: none */
+    struct project_tree tree; /* the project on this machine, if there is one */
     struct verify_file *files;
     size_t n_files;
     struct calls calls;

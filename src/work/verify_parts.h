@@ -5,14 +5,14 @@
 #include "work/verify.h"
 
 /* verify_request.c */
-/* Reads the file's content unless it is there. */
-int verify_load(const struct verification *v, struct verify_file *file, sbr_error *err) must_check;
+/* Reads the file's content unless it is there; of a project, the file itself and no link. */
+int verify_load(struct verification *v, struct verify_file *file, sbr_error *err) must_check;
 /* A request like the base's, with the project and the files that it brings; the caller frees it.
  * `first`, if not NULL, is its first file. */
-int verify_request(const struct verification *v, struct verify_file *first, sbr_request **ret,
+int verify_request(struct verification *v, struct verify_file *first, sbr_request **ret,
                    sbr_error *err) must_check;
 /* The same without the project and the other files. */
-int verify_request_alone(const struct verification *v, struct verify_file *file, sbr_request **ret,
+int verify_request_alone(struct verification *v, struct verify_file *file, sbr_request **ret,
                          sbr_error *err) must_check;
 
 /* verify_steps.c */

@@ -1,40 +1,23 @@
 /* The requests of a verification's checks. */
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/openat2.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/fd.h"
-#include "base/inode.h"
 #include "base/scope.h"
 #include "plan/language.h"
 #include "work/verify_parts.h"
 
-/* A link in the project leads to a file of the project, or to none.  Old kernels cannot tell where
- * a link leads: there a file is none. */
-static int open_file(const struct verification *v, const char *path)
+int verify_load(struct verification *v, struct verify_file *file, sbr_error *err)
 {
-    int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-    int fd = inode_resolve(v->dir_fd, path, flags, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
+    struct project_text text = { 0 };
+    int r = file->data ? 1 : project_file_read_named(&v->tree, file->path, &text, err);
 
-    return fd < 0 && errno == ENOSYS ? openat(v->dir_fd, path, flags | O_NOFOLLOW) : fd;
-}
-
-int verify_load(const struct verification *v, struct verify_file *file, sbr_error *err)
-{
-    scoped_fd int fd = -1;
-    struct stat st;
-
-    if (file->data)
-        return 0;
-    fd = open_file(v, file->path);
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return err_set_errno(err, "verify", "cannot read '%.200s' of the project", file->path);
-    if (!S_ISREG(st.st_mode))
-        return err_set(err, SBR_E_INVALID, "verify", "'%.200s' is no regular file", file->path);
-    return fd_read_text(fd, REQUEST_MAX_BYTES, &file->data, &file->len, err);
+    if (r > 0 && !file->data) {
+        file->data = text.data;
+        file->len = text.len;
+    }
+    return r < 0    ? r
+           : r == 0 ? err_set(err, SBR_E_NOT_FOUND, "verify", "there is no '%.200s' in the project",
+                              file->path)
+                    : 0;
 }
 
 static int put_file(sbr_request *req, const struct verify_file *file, sbr_error *err)
@@ -67,6 +50,7 @@ static int copy_base(const struct verification *v, bool alone, sbr_request *req,
     memcpy(req->caller, base->caller, sizeof(req->caller));
     req->audit = base->audit;
     req->audit_code = base->audit_code;
+    req->audit_bytes = base->audit_bytes;
     req->keep = req->diff = req->keep_output = req->check = req->command = false;
     req->tty = (struct request_tty){ 0 };
     output_rules_done(&req->outputs);
@@ -86,7 +70,7 @@ static const char *language_of(const struct verification *v, const struct verify
                : file->language->name;
 }
 
-static int fill(const struct verification *v, struct verify_file *first, bool alone,
+static int fill(struct verification *v, struct verify_file *first, bool alone,
                 sbr_request *req, sbr_error *err)
 {
     if (copy_base(v, alone, req, err) < 0 ||
@@ -100,7 +84,7 @@ static int fill(const struct verification *v, struct verify_file *first, bool al
     return v->hooks && v->hooks->complete ? v->hooks->complete(v->hooks->context, req, err) : 0;
 }
 
-static int make_request(const struct verification *v, struct verify_file *first, bool alone,
+static int make_request(struct verification *v, struct verify_file *first, bool alone,
                         sbr_request **ret, sbr_error *err)
 {
     if (request_new(NULL, NULL, ret, err) < 0)
@@ -111,13 +95,13 @@ static int make_request(const struct verification *v, struct verify_file *first,
     return err->code;
 }
 
-int verify_request(const struct verification *v, struct verify_file *first, sbr_request **ret,
+int verify_request(struct verification *v, struct verify_file *first, sbr_request **ret,
                    sbr_error *err)
 {
     return make_request(v, first, false, ret, err);
 }
 
-int verify_request_alone(const struct verification *v, struct verify_file *file, sbr_request **ret,
+int verify_request_alone(struct verification *v, struct verify_file *file, sbr_request **ret,
                          sbr_error *err)
 {
     return make_request(v, file, true, ret, err);

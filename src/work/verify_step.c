@@ -40,11 +40,12 @@ struct verify_step *verify_step_add(struct verification *v, const char *check, c
 static char *visible(const char *text, size_t len)
 {
     struct report_case holder = { 0 };
+    struct report alone = { 0 };
     sbr_error err;
 
     if (len > MOST_OUTPUT)
         len = MOST_OUTPUT;
-    (void)test_report_set_message(&holder, text, len, &err);
+    (void)test_report_set_message(&alone, &holder, text, len, &err);
     return holder.message;
 }
 

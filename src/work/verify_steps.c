@@ -143,7 +143,9 @@ static int run_tool(struct verification *v, const struct verify_tool *tool, sbr_
 
 static struct signs signs_of(const struct verification *v)
 {
-    return (struct signs){ .dir_fd = v->dir_fd, .req = v->base };
+    return (struct signs){ .dir_fd = v->tree.fd,
+                           .req = v->base,
+                           .rules = v->tree.fd >= 0 ? &v->tree.rules : NULL };
 }
 
 static int run_tools(struct verification *v, sbr_error *err)
@@ -182,7 +184,7 @@ static int run_tests(struct verification *v, sbr_error *err)
 static int run_golden(struct verification *v, sbr_error *err)
 {
     const struct signs cases = {
-        .dir_fd = openat(v->dir_fd, "golden", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+        .dir_fd = project_file_open_dir(v->tree.fd, "golden")
     };
     bool found = cases.dir_fd >= 0 && !verify_skips(v, "golden") &&
                  signs_have(&cases, SIGNS_BELOW, "command", "");
@@ -244,7 +246,7 @@ int verify_run_steps(struct verification *v, sbr_error *err)
     if (run_tools(v, err) < 0)
         return err->code;
     tested = run_tests(v, err);
-    if (tested < 0 || (v->dir_fd >= 0 && run_golden(v, err) < 0))
+    if (tested < 0 || (v->tree.fd >= 0 && run_golden(v, err) < 0))
         return err->code;
     return verify_run_code(v, tested > 0, err);
 }

@@ -1,5 +1,6 @@
 """The configuration of the user and of the project: what holds, whose word wins, and what is refused."""
 import base64
+import hashlib
 import json
 import os
 import subprocess
@@ -217,6 +218,25 @@ def test_every_run_goes_on_record_when_the_user_wants_it(place):
     assert secret not in kept.read_text() and kept.stat().st_mode & 0o777 == 0o600
 
 
+def test_sessions_and_prompts_follow_the_configuration(any_caller, folder):
+    place = Place(folder, any_caller)
+    place.write(place.own, "audit: true\nlimits: {memory: 100m}\n")
+    made = place.run("session", "create", "bash", "--json")
+    assert made.returncode == 0, made.stderr
+    session = json.loads(made.stdout)["id"]
+    try:
+        ran = json.loads(place.run("session", "exec", session, "--code", "exit 3", "--json").stdout)
+    finally:
+        place.run("session", "close", session)
+    assert ran["limits"]["memory_bytes"] == 100 * 2**20
+    assert place.run("repl", "bash", stdin=b"echo two\n").returncode == 0
+    assert [run["outcome"] for run in runs(place)].count("cell") == 2
+    assert place.run("repl", "bash", "--no-config", stdin=b"echo three\n").returncode == 0
+    assert [run["outcome"] for run in runs(place)].count("cell") == 2
+    place.write(place.own, "require: everything\n")
+    assert b"everything" in place.run("session", "create", "bash").stderr
+
+
 def test_what_cannot_go_on_record_does_not_run(place):
     place.write(place.own, "audit: true\n")
     kept = place.home / "state/audit.jsonl"
@@ -290,6 +310,7 @@ def test_code_is_kept_where_the_user_wants_it(any_caller, folder):
     assert place.run("exec", "--", "true").returncode == 0
     older = kept.with_suffix(".jsonl.1")
     assert not kept.exists() and older.exists() and len(runs(place)) == 5
+    place.write(place.own, "audit: true\nretention: {audit_size: 8m}\n")
     with open(place.home / "state/audit.jsonl", "ab") as grows:
         grows.truncate(8 * 2**20)
     assert place.run("exec", "--", "true").returncode == 0
@@ -313,16 +334,50 @@ def test_lines_of_runs_that_end_together_do_not_mix(any_caller, folder):
     assert len({run["id"] for run in runs(place)}) == 8
 
 
-def test_the_record_is_bounded(any_caller, folder):
+def fill(kept):
+    """Adds lines of the chain, by the rule that docs/configuration.md gives, until the file is full."""
+    prev = json.loads(kept.read_text().splitlines()[-1])["hash"]
+    lines = []
+    while len(lines) * 4000 < 8 * 2**20:
+        body = '{"time":"2026-01-01T00:00:00.000Z","id":"x","outcome":"%s","prev":"%s"' % ("y" * 3800, prev)
+        prev = hashlib.sha256(body.encode()).hexdigest()
+        lines.append(f'{body},"hash":"{prev}"}}\n')
+    with open(kept, "a", encoding="ascii") as grows:
+        grows.writelines(lines)
+    return len(lines)
+
+
+def test_what_made_room_is_counted_and_any_size_can_be_read(any_caller, folder):
     place = Place(folder, any_caller)
     place.write(place.own, "audit: true\n")
     kept = place.home / "state/audit.jsonl"
-    kept.parent.mkdir(mode=0o700)
-    kept.write_text('{"time":"2026-01-01T00:00:00.000Z"}\n' * (8 * 2**20 // 36 + 1))
-    place.give(place.home)
+    full = 0
+    for _ in range(3):
+        assert place.run("exec", "--", "sh", "-c", "exit 7").returncode == 7
+        full = fill(kept)
     assert place.run("exec", "--", "true").returncode == 0
-    assert kept.read_text().count("\n") == 1 and kept.with_suffix(".jsonl.1").stat().st_size > 8 * 2**20
-    assert runs(place, "--last", "1")[0]["outcome"] == "exited"
+    older = [kept.with_suffix(f".jsonl.{number}") for number in (1, 2, 3)]
+    assert all(one.stat().st_size > 8 * 2**20 for one in older) and kept.stat().st_size < 2**20
+    first = json.loads(kept.read_text().splitlines()[0])
+    assert (first["kind"], first["lines_before"]) == ("continued", 3 * full + 5)
+    assert json.loads(older[2].read_text().splitlines()[-1])["hash"] == first["prev"]
+    found = verified(place)
+    assert (found["lines"], found["torn"], found["gone"]) == (3 * full + 7, 0, 0)
+    last = runs(place, "--last", "1")
+    assert [run["outcome"] for run in last] == ["exited"] and len(place.run("audit", "export").stdout) > 24 * 2**20
+
+    place.write(place.own, "audit: true\nretention: {audit_size: 12m}\n")
+    fill(kept)
+    assert place.run("exec", "--", "true").returncode == 0
+    assert [one.exists() for one in older] == [False, False, True]
+    assert verified(place)["gone"] == 2 * full + 3
+    assert f"{2 * full + 3} older lines made room".encode() in place.run("audit", "verify").stdout
+    newest = kept.read_text()
+    kept.write_text(newest.replace('"lines_before":', '"lines_before":1'))
+    assert verified(place) == 126
+    kept.write_text(newest)
+    kept.with_suffix(".jsonl.4").unlink()  # not by us, and in the middle
+    assert verified(place) == 126
 
 
 # ---- retention -----------------------------------------------------------------------------------

@@ -198,15 +198,21 @@ def listens(connection):
     return True
 
 
-def test_serve_starts_engine_and_gateway(tmp_path):
+def test_serve_starts_engine_and_a_gateway_that_uses_it(tmp_path):
     with engine.Engine(tmp_path / "e", options=("--http", "127.0.0.1:0", "--park-min", "1")) as warm:
         socket = warm.folder / "http.sock"
         connection = gateway.UnixConnection(socket)
         assert engine.within(30, lambda: listens(connection))
-        for _ in range(2):
+
+        def startup():
             connection.request("POST", "/v1/executions", json.dumps({"language": "bash", "code": "echo hi"}),
                                {"Content-Type": "application/json"})
-            assert json.loads(connection.getresponse().read())["stdout"] == "hi\n"
+            result = json.loads(connection.getresponse().read())
+            assert result["stdout"] == "hi\n", result
+            return result["startup"]
+
+        assert engine.within(30, lambda: startup() == "parked")
+        assert any("bash" in str(pool) for pool in warm.status()["pools"])
         connection.close()
 
 

@@ -166,6 +166,31 @@ def test_wrong_words_are_refused(http, words):
     assert done.returncode == 125 and done.stderr.startswith("sandbox-run")
 
 
+def refusals(http):
+    done = subprocess.run([support.SANDBOX_RUN, "audit", "refused", "--json"], env=http.env, capture_output=True, check=True)
+    return json.loads(done.stdout)["refused"]
+
+
+def test_a_stranger_cannot_push_runs_out_of_the_audit(tmp_path):
+    settings = tmp_path / "config" / "sandbox-run"
+    settings.mkdir(parents=True)
+    (settings / "config.yaml").write_text("audit: true\n")
+    asked = b"GET /v1/executions HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100
+    with gateway.Gateway(tmp_path / "g", env={"XDG_CONFIG_HOME": str(tmp_path / "config")}) as http:
+        assert http.run({"language": "bash", "code": "exit 4"})["exit_code"] == 4
+        kept = tmp_path / "g/state/audit.jsonl"
+        before = kept.read_bytes()
+        for _ in range(20):
+            assert http.raw(asked).count(b"HTTP/1.1 401") == 100
+        assert kept.read_bytes() == before
+    assert kept.read_bytes() == before
+    line, = refusals(http)
+    assert [(one["status"], one["count"]) for one in line["reasons"]] == [(401, 2000)]
+    verified = json.loads(subprocess.run([support.SANDBOX_RUN, "audit", "verify", "--json"], env=http.env,
+                                         capture_output=True, check=True).stdout)
+    assert (verified["lines"], verified["refused"]["lines"]) == (1, 1)
+
+
 def test_runs_tokens_and_refusals_go_on_record(tmp_path):
     settings = tmp_path / "config" / "sandbox-run"
     settings.mkdir(parents=True)
@@ -196,11 +221,11 @@ def test_runs_tokens_and_refusals_go_on_record(tmp_path):
         shown = subprocess.run([support.SANDBOX_RUN, "audit", "show", cell["id"], "--json"], env=http.env,
                                capture_output=True, check=True).stdout
     assert json.loads(shown)["code"] == {"language": "python", "code": "1"}
-    assert [row["outcome"] for row in rows][:5] == ["token_created", "exited", "refused", "refused", "exited"]
-    assert rows[1]["caller"] == "kept" and rows[1]["id"] == done["id"] and rows[2]["path"] == "/version"
-    assert (rows[3]["method"], rows[3]["path"], rows[3]["caller"]) == ("POST", "/v1/executions", "kept")
-    assert (cell["caller"], cell["verdict"], cell["cell"]) == ("kept", "exited", "1") and len(cell["program_sha256"]) == 64
-    assert all(first["hash"] == second["prev"] for first, second in zip(rows, rows[1:]))
+    assert [row["outcome"] for row in rows][:3] == ["token_created", "exited", "exited"]
+    assert rows[1]["caller"] == "kept" and rows[1]["id"] == done["id"]
+    line, = refusals(http)
+    assert {(one["status"], one["reason"], one.get("caller"), one["path"], one["count"]) for one in line["reasons"]} == {
+        (401, "unauthorized", None, "/version", 1), (429, "busy", "kept", "/v1/executions", 4)}, line
 
 
 def test_the_disk_is_reserved(tmp_path):

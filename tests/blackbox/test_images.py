@@ -2,6 +2,7 @@
 import base64
 import functools
 import gzip
+import hashlib
 import json
 import os
 import subprocess
@@ -201,6 +202,36 @@ def test_a_manifest_says_no_size_but_that_of_the_file(images, base):
     for number, size in enumerate((1 << 60, -1, 0, 2.5, "1", None)):
         done = images.run("image", "pull", images.layout.add([base], f"size{number}", sizes=[size]))
         assert done.returncode == 125 and b"the manifest says another number" in done.stderr, (size, done.stderr)
+
+
+def test_the_layers_of_an_image_have_one_bound_together(images, base):
+    layers = [archive([member(f"big{number}", bytes(700 << 10))]) for number in range(4)]
+    big = images.layout.add(layers, "big")
+    done = images.run("image", "pull", "--max-size", "2m", big)
+    assert done.returncode == 125 and b"more bytes than the 2m" in done.stderr and b"--max-size" in done.stderr, done.stderr
+    done = images.run("image", "pull", "--max-size", "1m", images.layout.add([archive([directory(f"d{n}") for n in range(400)])], "many"))
+    assert done.returncode == 125 and b"more files than fit into the 1m" in done.stderr, done.stderr
+    assert b"2m" in images.run("image", "pull", "--max-size", "2m", big).stderr  # what is in the store counts as well
+    assert images.run("image", "pull", "--max-size", "4m", big).returncode == 0
+    assert b"give one as in 20g" in images.run("image", "pull", "--max-size", "x", big).stderr
+    assert not list((images.folder / "cache/image/staging").iterdir())
+
+
+def test_an_image_gets_no_layer_that_it_does_not_have(images, base):
+    """Of a layer in the store it knows the digests, and brings other bytes or none."""
+    secret = archive([member("app/secret", b"of another image\n")])
+    assert images.run("image", "pull", images.layout.add([base, secret], "private")).returncode == 0
+    manifest = images.layout.read_manifest("private")
+    digest = manifest["layers"][1]["digest"].partition(":")[2]
+    assert images.run("image", "pull", images.layout.add([base, secret], "again")).returncode == 0
+    diff = "sha256:" + hashlib.sha256(secret).hexdigest()
+    first = "sha256:" + hashlib.sha256(base).hexdigest()
+    other = images.layout.add([base, archive([member("x", b"x")])], "other", diff_ids=[first, diff])
+    done = images.run("image", "pull", other)
+    assert done.returncode == 125 and b"another archive than its diff id" in done.stderr, done.stderr
+    (images.layout.folder / "blobs/sha256" / digest).unlink()
+    done = images.run("image", "pull", "oci:" + str(images.layout.folder) + ":private")
+    assert done.returncode == 125 and b"is missing" in done.stderr, done.stderr
 
 
 def deep(layout, levels):

@@ -1,4 +1,5 @@
 """The server for agents: `sandbox-run mcp` on stdin and stdout."""
+import base64
 import json
 import os
 import subprocess
@@ -96,6 +97,30 @@ def test_words_of_a_program_cannot_be_taken_for_ours(client):
     text = json.dumps(result, ensure_ascii=False)
     assert not any(ord(c) < 32 or ord(c) in (0x7f, 0x202e) or 0xe0000 <= ord(c) < 0xe0200 for c in text)
     assert "\\\\x1b[2J" in text
+
+
+# One of each kind: soft hyphen, joiners, marks of direction, fillers, variation selectors, tags.
+UNSEEN = "".join(map(chr, (0xad, 0x34f, 0x61c, 0x115f, 0x17b4, 0x180e, 0x200b, 0x200d, 0x2061, 0x2064, 0x206f, 0x3164, 0xfe0f, 0xfeff,
+                           0xffa0, 0xfff9, 0x1bca0, 0x1d173, 0xe0001, 0xe0041, 0xe01ef, 0xe0fff)))
+
+
+@pytest.mark.container
+def test_a_model_reads_nothing_that_a_person_does_not_see(client):
+    """Output, names of files, words of an error, the file itself: whatever says it."""
+    code = f"import os\nfor c in {ascii(UNSEEN)}: print(ord(c), c)\nopen('n' + {ascii(UNSEEN)}, 'w').write({ascii(UNSEEN)})"
+    ran = client.tool("run_code", language="python", code=code)
+    said = [ran, client.tool("read_file", path="n" + UNSEEN, run_id=ran["structuredContent"]["run_id"]),
+            client.tool("read_file", path="no" + UNSEEN, run_id=ran["structuredContent"]["run_id"]),
+            client.tool("run_code", language="python" + UNSEEN, code=""),
+            client.tool("run_code", language="python", code=f"raise ValueError({ascii(UNSEEN)})"),
+            client.tool("verify_code", language="python", code=f"def f(): return {ascii(UNSEEN)}", calls=["f() == 1"])]
+    link = next(block for block in ran["content"] if block["type"] == "resource_link")
+    said.append(client.call("resources/read", {"uri": link["uri"]}))
+    assert base64.b64decode(said[-1]["contents"][0]["blob"]).decode() == UNSEEN
+    for result in said:
+        seen = [hex(ord(c)) for c in json.dumps(result, ensure_ascii=False) if c in UNSEEN]
+        assert not seen, (seen, result)
+    assert f"{0x200b} \\xe2\\x80\\x8b" in ran["structuredContent"]["stdout"]
 
 
 @pytest.mark.parametrize("arguments, words", [

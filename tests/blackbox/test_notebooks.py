@@ -87,7 +87,7 @@ def test_a_cell_that_fails_is_the_last(run):
 
 
 @pytest.mark.parametrize("notebook, options, words", [
-    ("{", (), b"is no JSON"),
+    ("{", (), b"is not valid JSON"),
     ("[1]", (), b"no \"cells\""),
     ({**book(), "nbformat": 3}, (), b"nbconvert"),
     (book(code("1"), language="klingon"), (), b"'klingon', which is no language here"),

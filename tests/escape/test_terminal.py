@@ -29,6 +29,9 @@ class Terminal:
         os.close(self.slave)
 
     def run(self, line):
+        return self.run_bytes(line).decode(errors="replace")
+
+    def run_bytes(self, line):
         def take():
             os.setsid()
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -40,7 +43,7 @@ class Terminal:
             if select.select([self.master], [], [], 0.05)[0]:
                 output += os.read(self.master, 65536)
         assert process.wait(DEADLINE) is not None
-        return output.decode(errors="replace")
+        return output
 
     def input(self):
         """What waits to be read by whoever reads the terminal next."""

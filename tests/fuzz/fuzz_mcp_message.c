@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     mcp_message_read((const char *)data, size, &message);
     FUZZ_ASSERT((message.kind == MCP_BAD) == (message.code != MCP_OK));
-    FUZZ_ASSERT(message.kind != MCP_BAD || message.why);
+    FUZZ_ASSERT(message.kind != MCP_BAD || message.why[0]);
     FUZZ_ASSERT(message.kind != MCP_REQUEST || (message.id && message.method));
     FUZZ_ASSERT(message.kind != MCP_NOTIFICATION || (!message.id && message.method));
     FUZZ_ASSERT(!message.params || json_is_object(message.params) || message.kind == MCP_BAD);

@@ -30,21 +30,45 @@ static size_t clean_in_two(struct terminal_filter *f, const uint8_t *data, size_
     return len + clean(f, data + at, size - at, out + len);
 }
 
-/* Every escape begins a control sequence that ends in a letter of colour or movement. */
-static void check_escapes(const char *out, size_t len)
+/* A sequence that colours, moves, erases or, for a program that draws, switches a mode: with any
+ * other byte between ESC [ and its letter it may be one that terminals answer. */
+static size_t check_sequence(const char *out, size_t len, size_t i, bool drawing)
+{
+    bool private = drawing && i < len && out[i] == '?', spaced = false;
+
+    for (i += private; i < len && ((out[i] >= '0' && out[i] <= '9') || out[i] == ';'); i++)
+        ;
+    if (!private && i < len && out[i] == ':')
+        for (; i < len && ((out[i] >= '0' && out[i] <= '9') || out[i] == ';' || out[i] == ':'); i++)
+            FUZZ_ASSERT(memchr(out + i, 'm', len - i));
+    if (drawing && !private && i + 1 < len && out[i] == ' ' && out[i + 1] == 'q')
+        spaced = ++i > 0;
+    FUZZ_ASSERT(i < len && out[i]);
+    FUZZ_ASSERT(private ? strchr("hl", out[i]) != NULL
+                        : spaced || strchr("mABCDEFGHJKSTfsu", out[i]) ||
+                              (drawing && strchr("@LMPXZ`abderhl", out[i])));
+    return i;
+}
+
+/* Nothing passes that a terminal answers as if typed. */
+static void check_escapes(const char *out, size_t len, bool drawing)
 {
     for (size_t i = 0; i < len; i++) {
         unsigned char c = (unsigned char)out[i];
 
-        FUZZ_ASSERT(c != 0x7f && (c >= 0x20 || strchr("\a\b\t\n\v\f\r\x1b", c)));
+        FUZZ_ASSERT(c != 0x7f && (c >= 0x20 || strchr("\a\b\t\n\v\f\r\x1b", c) ||
+                                  (drawing && (c == 0x0e || c == 0x0f))));
         /* U+0080 to U+009F, which terminals obey too. */
         FUZZ_ASSERT(c != 0xc2 || i + 1 == len || (out[i + 1] & 0xe0) != 0x80);
         if (c != 0x1b)
             continue;
-        FUZZ_ASSERT(i + 2 < len && out[i + 1] == '[');
-        for (i += 2; i < len && out[i] >= 0x20 && out[i] < 0x40; i++)
-            FUZZ_ASSERT(out[i - 1] != '[' || !strchr("<=>?", out[i]));
-        FUZZ_ASSERT(i < len && strchr("mABCDEFGHJKSTfsu", out[i]));
+        FUZZ_ASSERT(++i < len && out[i]);
+        if (out[i] == '[')
+            i = check_sequence(out, len, i + 1, drawing);
+        else if (drawing && strchr("()", out[i]))
+            FUZZ_ASSERT(++i < len && (out[i] == '0' || out[i] == 'B'));
+        else
+            FUZZ_ASSERT(drawing && strchr("78DEM=>", out[i]));
     }
 }
 
@@ -56,6 +80,7 @@ static void check_drawing(const uint8_t *data, size_t size, size_t at, char *out
     char undo[TERMINAL_MOST_MODES];
     size_t len = clean(&whole, data, size, again);
 
+    check_escapes(again, len, true);
     FUZZ_ASSERT(len == clean_in_two(&parts, data, size, at, out));
     FUZZ_ASSERT(memcmp(again, out, len) == 0 && modes == modes_again);
     FUZZ_ASSERT(terminal_leave_modes(modes, undo) < sizeof(undo));
@@ -71,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > 0) {
         at = data[0] % size;
         len = clean(&whole, data + 1, size - 1, out);
-        check_escapes(out, len);
+        check_escapes(out, len, false);
         memcpy(again, out, len);
         FUZZ_ASSERT(len == clean_in_two(&parts, data + 1, size - 1, at, out));
         FUZZ_ASSERT(memcmp(again, out, len) == 0);

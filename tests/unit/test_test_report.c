@@ -171,7 +171,7 @@ static void what_is_written_reads_back(void **state)
     (void)state;
     assert_non_null(c);
     c->outcome = CASE_FAILED;
-    assert_int_equal(test_report_set_message(c, "one\n\ttwo \033[31m\n", 16, &err), 0);
+    assert_int_equal(test_report_set_message(&report, c, "one\n\ttwo \033[31m\n", 16, &err), 0);
     assert_string_equal(c->message, "one\n    two \\x1b[31m");
     buf_init(&out, 10000);
     test_report_write_junit(&report, "s", &out);

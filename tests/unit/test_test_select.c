@@ -24,7 +24,7 @@ static void assert_command(const char *runner_name, const char *name, const char
     c = test_report_add(&report, NULL, name, &err);
     assert_non_null(c);
     c->outcome = CASE_FAILED;
-    test_report_set_place(c, file, strlen(file), 1);
+    test_report_set_place(&report, c, file, strlen(file), 1);
     assert_int_equal(test_select_failed(runner, &report, &words, &err), 0);
     buf_init(&line, 10000);
     for (size_t i = 0; i < words.n; i++)

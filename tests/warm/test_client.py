@@ -2,6 +2,7 @@
 import contextlib
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -28,6 +29,7 @@ class FakeEngine:
         self.layout = layout
         self.script = []
         self.told = []
+        self.leaves = self.left = False  # when a stage is done, as an engine that is stopped
         self.heard = threading.Condition()
         self.folder = tempfile.TemporaryDirectory()
         self.path = os.path.join(self.folder.name, "e.sock")
@@ -69,6 +71,8 @@ class FakeEngine:
             ask = int.from_bytes(data[4:8], "little")
             at = self.layout["label"]
             self._note((ask, len(fds), bool(data[self.layout["key"]]), data[at:at + 32].split(b"\0")[0].decode()))
+            if ask == DONE and self.leaves and self._leave(connection):
+                return
             if ask != LEASE:
                 continue
             for answer in self.script.pop(0) if self.script else []:
@@ -77,6 +81,18 @@ class FakeEngine:
                     return
                 with contextlib.suppress(BrokenPipeError):  # it has left already: the next word is its end
                     connection.send(answer)
+
+    def _leave(self, connection):
+        """False when the run has asked for its next stage already.  It does nothing meanwhile."""
+        peer = int.from_bytes(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[:4], "little")
+        os.kill(peer, signal.SIGSTOP)
+        self.left = not select.select([connection], [], [], 0)[0]
+        if self.left:
+            os.unlink(self.path)
+            self.socket.shutdown(socket.SHUT_RDWR)
+            connection.close()
+        os.kill(peer, signal.SIGCONT)
+        return self.left
 
     def wait_for(self, what):
         with self.heard:
@@ -89,7 +105,8 @@ class FakeEngine:
         return {"SANDBOX_RUN_SOCKET": self.path, "SANDBOX_RUN_COLD": None}
 
     def close(self):
-        self.socket.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError):  # it has left
+            self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()
         self.folder.cleanup()
 
@@ -182,6 +199,21 @@ def test_each_stage_asks_for_itself(fake):
     asked = [told[3] for told in fake.asked() if told[0] == LEASE]
     assert asked == [f"c {stage['name']}" for stage in result["stages"]]
     assert all(stage["startup"] == "cold" for stage in result["stages"])
+
+
+def test_an_engine_that_is_stopped_between_two_stages_leaves_the_next_to_be_cold(layout):
+    """The compiled program is named to a sandbox of the engine's by fds, to a cold one by its place in the store."""
+    for attempt in range(20):
+        with contextlib.closing(FakeEngine(layout)) as fake:
+            fake.script = [[fake.answer(COLD)]] * 2
+            fake.leaves = True
+            code = f"int main(void) {{ return {attempt + 1}; }} /* {os.getpid()} */"
+            result = support.result_of("run", "--lang", "c", "--code", code, env=fake.env())
+            assert (result["exit_code"], [stage["startup"] for stage in result["stages"]]) == (
+                attempt + 1, ["cold"] * len(result["stages"])), result
+            if fake.left:
+                return
+    pytest.fail("the run was always faster")
 
 
 def test_verbose_says_why(fake):
