@@ -452,16 +452,13 @@ static void report_memory(const struct options *o)
 
 int start_request(struct options *o, const char *title, bool stdin_is_program)
 {
-    struct front front = { .o = o,
-                           .started_us = clock_now_us(),
-                           .signal_fd = -1,
-                           .diff_file = SAVE_FILE_NONE,
-                           .second_fd = -1 };
+    struct front front = { .o = o, .signal_fd = -1, .diff_file = SAVE_FILE_NONE, .second_fd = -1 };
     scoped_fd int stdin_fd = -1;
     sbr_result *result = NULL;
     sbr_error err;
     int status;
 
+    front.started_us = clock_now_us();
     o->json |= o->stream; /* the last event has the result */
     front.decorated = !o->json && !o->quiet && (o->text || isatty(STDOUT_FILENO));
     /* A log has its own lines for the stages. */

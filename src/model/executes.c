@@ -11,8 +11,8 @@
 #define GIT ".git"
 #define ONLY_SHOWN SIZE_MAX /* nobody executes it unasked: as a Makefile, it is source */
 
-/* "X/": everything in the directory X, and X itself when it is none.  A star stands at the beginning
- * or at the end of a name.  All lower case.  SECURITY.md has the same rows. */
+/* "X/": everything in the directory X, and X itself when it is none.  A star stands at the
+ * beginning or at the end of a name.  All lower case.  SECURITY.md has the same rows. */
 static const struct executed {
     const char *pattern, *what;
 } executed[] = {
@@ -239,9 +239,13 @@ static bool split(const char *path, struct names *names)
                     used + len + 16 > sizeof(names->folded)))
             return false;
         if (len) {
+            size_t folded =
+                fold(path + at, len, names->folded + used, sizeof(names->folded) - used);
+
             names->start[names->n] = (uint16_t)at;
-            names->at[names->n++] = (uint16_t)used;
-            used += fold(path + at, len, names->folded + used, sizeof(names->folded) - used) + 1;
+            names->at[names->n] = (uint16_t)used;
+            names->n += folded > 0; /* of some names nothing is left */
+            used += folded ? folded + 1 : 0;
         }
         at += len + (path[at + len] != '\0');
     }

@@ -14,8 +14,9 @@ const char *executes_path(const char *path, enum node_kind kind, size_t *ret_sta
 /* The same for a change: either of its paths, or a file that became executable. */
 const char *executes_change(const struct change *c);
 
-/* Whether one of `names` means this very change, or none has to, because it is only shown: it reaches at least into what makes it special, so
- * that "src" does not stand for "src/.envrc", and ".git" does for ".git/hooks/pre-commit". */
+/* Whether one of `names` means this very change, or none has to, because it is only shown.  A name
+ * reaches at least into what makes the change special: "src" does not stand for "src/.envrc", and
+ * ".git" does for ".git/hooks/pre-commit". */
 bool executes_is_named(const struct change *c, const char *const *names, size_t n);
 
 #endif
