@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "base/way.h"
 
 enum place { PLACE_CHOSEN, PLACE_XDG, PLACE_HOME, PLACE_SHARED, N_PLACES };
 
@@ -84,6 +85,25 @@ static int open_checked(const struct user_dir_kind *kind, const char *path, int 
     return 1;
 }
 
+/* A third user who can change a name on the way, as with sudo the owner of HOME, could lead us into
+ * any directory of ours by a link.  A directory that the user chose may lie in another's, but is
+ * then reached without links of theirs. */
+static int check_way(const struct user_dir_kind *kind, enum place place, const char *path,
+                     sbr_error *err)
+{
+    const struct way_rules rules = { .own = place != PLACE_CHOSEN,
+                                     .own_links = place == PLACE_CHOSEN };
+    struct way way = way_follow(path, &rules);
+    scoped_fd int fd = way.fd;
+
+    if (fd < 0 || !way.foreign)
+        return 0;
+    return err_set(err, SBR_E_DENIED, kind->noun,
+                   "another user can change '%.150s' on the way to the %s '%.250s'; set %s to a "
+                   "directory of your own",
+                   way.name, kind->noun, path, kind->variable);
+}
+
 static int open_place(const struct user_dir_kind *kind, enum place place, const char *path,
                       int *ret_fd, sbr_error *err)
 {
@@ -92,7 +112,8 @@ static int open_place(const struct user_dir_kind *kind, enum place place, const 
     int r;
 
     if (place != PLACE_SHARED)
-        return open_checked(kind, path, 0, ret_fd, err);
+        return check_way(kind, place, path, err) < 0 ? err->code
+                                                     : open_checked(kind, path, 0, ret_fd, err);
     /* In /var/tmp every user may make names, and a link could lead into any directory of ours:
      * neither the name there nor the one below it may be a link. */
     shared_path(shared);

@@ -109,6 +109,8 @@ static int plan(const struct changeset *changeset, const struct apply_options *o
         r = apply_plan_add_change(e, &changeset->changes.items[i], i, err);
     }
     free(mask);
+    if (r == 0)
+        r = apply_report_left(&changeset->changes, options, report, err);
     if (r < 0)
         return r;
     e->flags = options->flags;

@@ -12,12 +12,15 @@
 #define APPLY_CONSUME 1u /* contents are moved instead of copied, in a tree of ours */
 #define APPLY_NO_UNDO 2u
 #define APPLY_NO_CHECK 4u /* whatever stands there */
+#define APPLY_EXECUTED 8u /* what others execute, too, though nothing names it */
 
 struct apply_options {
     const char *const *paths; /* of the changes; a directory stands for all below it; none: all */
     size_t n_paths;
     const char *const *force; /* paths that are applied though they conflict */
     size_t n_force;
+    const char *const *also; /* paths that others execute, besides what is selected */
+    size_t n_also;
     unsigned int flags;
 };
 
@@ -31,18 +34,26 @@ struct conflicts {
     size_t n;
 };
 
+/* A change that others execute (model/executes.h) and that no option named. */
+struct left_out {
+    char *path;
+    const char *executes;
+};
+
 struct apply_report {
     size_t applied, already; /* done now; found done */
     size_t skipped;          /* pipes, sockets and devices, which are not made */
     struct conflicts conflicts;
+    struct left_out *left_out;
+    size_t n_left_out;
 };
 
 void apply_report_done(struct apply_report *report);
 /* Its fields, into an open object; `done` is "applied" or "undone". */
 void apply_report_put_json(struct jsonw *j, const struct apply_report *report, const char *done);
 
-/* The changes that `options` select, as a list that borrows from the changeset; the caller frees
- * only ret->items. */
+/* The changes that `options` select, without those that others execute and nothing names: a list
+ * that borrows from the changeset.  The caller frees only ret->items. */
 int apply_select(const struct changeset *changeset, const struct apply_options *options,
                  struct changes *ret, sbr_error *err) must_check;
 /* Changes nothing; fills the report's conflicts. */

@@ -29,6 +29,9 @@ void apply_report_done(struct apply_report *report)
     for (size_t i = 0; i < report->conflicts.n; i++)
         free(report->conflicts.items[i].path);
     free(report->conflicts.items);
+    for (size_t i = 0; i < report->n_left_out; i++)
+        free(report->left_out[i].path);
+    free(report->left_out);
     *report = (struct apply_report){ 0 };
 }
 
@@ -42,6 +45,16 @@ void apply_report_put_json(struct jsonw *j, const struct apply_report *report, c
         jsonw_open(j, NULL, '{');
         jsonw_path(j, "path", report->conflicts.items[i].path);
         jsonw_text(j, "why", report->conflicts.items[i].why);
+        jsonw_close(j, '}');
+    }
+    jsonw_close(j, ']');
+    if (!report->n_left_out)
+        return;
+    jsonw_open(j, "left_out", '[');
+    for (size_t i = 0; i < report->n_left_out && i < CHANGES_JSON_MAX; i++) {
+        jsonw_open(j, NULL, '{');
+        jsonw_path(j, "path", report->left_out[i].path);
+        jsonw_text(j, "executes", report->left_out[i].executes);
         jsonw_close(j, '}');
     }
     jsonw_close(j, ']');

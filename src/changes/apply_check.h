@@ -8,6 +8,9 @@
 /* One for each change of the changeset: whether `options` select it. */
 int apply_select_changes(const struct changeset *changeset, const struct apply_options *options,
                          bool *mask, sbr_error *err) must_check;
+/* Lists what is left out because others execute it. */
+int apply_report_left(const struct changes *changes, const struct apply_options *options,
+                      struct apply_report *report, sbr_error *err) must_check;
 /* `path` is one of them, or below one. */
 bool apply_path_is_covered(const char *path, const char *const *covers, size_t n);
 

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "changes/apply_check.h"
 #include "changes/changes_fold.h"
+#include "model/executes.h"
 
 static bool covers(const char *cover, const char *path)
 {
@@ -50,6 +51,61 @@ static int check_named(const struct changes *changes, const char *path, sbr_erro
                    "'%s' is not among the changes; `sandbox-run changes show ID` lists them", name);
 }
 
+/* A directory stays while something is left in it. */
+static void keep_way(const struct changes *changes, const struct change *c, bool *mask)
+{
+    for (const char *p = strchr(c->path, '/'); p; p = strchr(p + 1, '/')) {
+        size_t above = changes_find(changes, c->root, c->path, (size_t)(p - c->path));
+
+        if (above < changes->n && changes->items[above].now.kind != NODE_DIR)
+            mask[above] = false;
+    }
+}
+
+/* Whether a change that others execute is asked for by its own name. */
+static bool is_wanted(const struct change *c, const struct apply_options *options)
+{
+    return options->flags & APPLY_EXECUTED ||
+           executes_is_named(c, options->paths, options->n_paths) ||
+           executes_is_named(c, options->force, options->n_force) ||
+           executes_is_named(c, options->also, options->n_also);
+}
+
+static void leave_out_executed(const struct changes *changes, const struct apply_options *options,
+                               bool *mask)
+{
+    for (size_t i = 0; i < changes->n; i++) {
+        const struct change *c = &changes->items[i];
+
+        if (is_wanted(c, options))
+            continue;
+        mask[i] = false;
+        if (c->base.kind != NODE_NONE)
+            keep_way(changes, c, mask);
+    }
+}
+
+int apply_report_left(const struct changes *changes, const struct apply_options *options,
+                      struct apply_report *report, sbr_error *err)
+{
+    for (size_t i = 0; i < changes->n; i++) {
+        const struct change *c = &changes->items[i];
+        struct left_out *grown;
+
+        if (is_wanted(c, options) ||
+            (options->n_paths && !apply_path_is_covered(c->path, options->paths, options->n_paths)))
+            continue;
+        grown = reallocarray(report->left_out, report->n_left_out + 1, sizeof(*grown));
+        if (!grown)
+            return err_set_oom(err, "apply");
+        report->left_out = grown;
+        grown[report->n_left_out] = (struct left_out){ strdup(c->path), executes_change(c) };
+        if (!grown[report->n_left_out++].path)
+            return err_set_oom(err, "apply");
+    }
+    return 0;
+}
+
 int apply_select_changes(const struct changeset *changeset, const struct apply_options *options,
                          bool *mask, sbr_error *err)
 {
@@ -57,6 +113,9 @@ int apply_select_changes(const struct changeset *changeset, const struct apply_o
 
     for (size_t i = 0; i < options->n_paths; i++)
         if (check_named(changes, options->paths[i], err) < 0)
+            return err->code;
+    for (size_t i = 0; i < options->n_also; i++)
+        if (check_named(changes, options->also[i], err) < 0)
             return err->code;
     for (size_t i = 0; i < options->n_force; i++)
         if (check_named(changes, options->force[i], err) < 0)
@@ -66,9 +125,11 @@ int apply_select_changes(const struct changeset *changeset, const struct apply_o
 
         mask[i] = !options->n_paths ||
                   apply_path_is_covered(c->path, options->paths, options->n_paths) ||
+                  apply_path_is_covered(c->path, options->also, options->n_also) ||
                   (c->from && apply_path_is_covered(c->from, options->paths, options->n_paths));
     }
-    for (size_t i = 0; options->n_paths && i < changes->n; i++)
+    leave_out_executed(changes, options, mask);
+    for (size_t i = 0; (options->n_paths || options->n_also) && i < changes->n; i++)
         if (mask[i] && changes->items[i].now.kind != NODE_NONE)
             select_way(changes, &changes->items[i], mask);
     return 0;

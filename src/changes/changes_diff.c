@@ -11,6 +11,7 @@
 #include "changes/changes_fold.h"
 #include "changes/diff_content.h"
 #include "changes/textdiff.h"
+#include "model/executes.h"
 
 #define STAGE "diff"
 #define USUAL_TARGET "/work"
@@ -286,6 +287,19 @@ static void show_modified(struct show *s, const struct change *c, const struct f
     show_side(s, c, false, fold);
 }
 
+/* Also of what a folded directory hides. */
+static void note_executed(struct show *s, const struct change *c)
+{
+    const char *what = executes_change(c);
+
+    if (!what)
+        return;
+    start_color(s, YELLOW);
+    buf_printf(s->out, "others execute what follows (%s): ", what);
+    put_path(s, "", c, c->path);
+    end_line(s);
+}
+
 static void show_change(struct show *s, const struct change *c, const struct fold *fold)
 {
     switch (c->op) {
@@ -324,6 +338,8 @@ static void show_all(struct show *s, const struct fold *folds)
     size_t left = 0;
 
     for (size_t i = 0; i < changes->n; i++) {
+        if (room(s))
+            note_executed(s, &changes->items[i]);
         if (folds[i].hidden)
             continue;
         if (room(s) == 0) {

@@ -25,22 +25,6 @@ static const char *const skip_reasons[N_SKIPS] = {
     [SKIP_UNREADABLE] = "could not be read",
 };
 
-/* Like `mkdir -p`; links on the way are the user's own.  An fd, or -1 with errno. */
-static int open_target(const char *dir)
-{
-    scoped_free char *path = strdup(dir);
-
-    if (!path)
-        return -1;
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        (void)mkdir(path, 0777); /* only opening it decides */
-        *slash = '/';
-    }
-    (void)mkdir(path, 0777);
-    return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-}
-
 /* Opens a directory, which is made when it is not there. */
 static int step_into(int dir_fd, const char *name, size_t len)
 {
@@ -101,8 +85,9 @@ static int save_as(int from_fd, uint64_t size, bool executable, int dir_fd, cons
     return r;
 }
 
-/* Why a file could not be saved, from errno. */
-static void explain(char why[WHY_SIZE])
+/* Why a file could not be saved, from errno.  True: the host is to blame, not a name that the
+ * program chose. */
+static bool explain(char why[WHY_SIZE])
 {
     static const struct {
         int error;
@@ -118,16 +103,20 @@ static void explain(char why[WHY_SIZE])
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (errno == rows[i].error) {
             snprintf(why, WHY_SIZE, "%s", rows[i].text);
-            return;
+            return false;
         }
     }
     snprintf(why, WHY_SIZE, "could not be saved: %s", strerror(errno));
+    return true;
 }
 
 struct delivery {
     const struct output_rule *rule;
     const struct collected *collected;
+    const struct save_trees *trees;
     int dir_fd; /* of rule->dir, once it is needed */
+    int failed; /* errno of the first file that the host did not take */
+    char first[201];
 };
 
 /* The path without the fixed part of the pattern. */
@@ -150,7 +139,12 @@ static int save_file(struct delivery *d, const struct collect_list_entry *entry,
     if (from_fd >= 0)
         parent = open_parent(d->dir_fd, path_below(d->rule, path), &name);
     if (parent < 0 || save_as(from_fd, seen.node.size, entry->mode & S_IXUSR, parent, name) < 0) {
-        explain(why);
+        int saved = errno;
+
+        if (explain(why) && !d->failed) {
+            d->failed = saved;
+            snprintf(d->first, sizeof(d->first), "%.200s", path);
+        }
         return 1;
     }
     return 0;
@@ -170,9 +164,8 @@ static int open_dir(struct delivery *d, sbr_error *err)
 {
     if (d->dir_fd >= 0)
         return 0;
-    d->dir_fd = open_target(d->rule->dir);
-    return d->dir_fd >= 0 ? 0
-                          : err_set_errno(err, "outputs", "cannot save to '%.200s'", d->rule->dir);
+    d->dir_fd = save_dir_open(d->rule->dir, d->trees, true, err);
+    return d->dir_fd >= 0 ? 0 : err->code;
 }
 
 static const char *reason_of(const struct collect_list_entry *entry)
@@ -237,9 +230,9 @@ static int list_unmatched(const struct output_rule *rule, struct output_files *f
 }
 
 int deliver(const struct output_rule *rule, const struct collected *collected,
-            struct output_files *files, sbr_error *err)
+            const struct save_trees *trees, struct output_files *files, sbr_error *err)
 {
-    struct delivery d = { .rule = rule, .collected = collected, .dir_fd = -1 };
+    struct delivery d = { .rule = rule, .collected = collected, .trees = trees, .dir_fd = -1 };
     bool matched = false;
     int r = 0;
 
@@ -254,5 +247,8 @@ int deliver(const struct output_rule *rule, const struct collected *collected,
     if (!matched && r == 0)
         r = list_unmatched(rule, files, err);
     scope_close_fd(&d.dir_fd);
-    return r;
+    if (r < 0 || !d.failed)
+        return r;
+    errno = d.failed; /* all others were saved */
+    return err_set_errno(err, "outputs", "cannot save '%s' to '%.150s'", d.first, rule->dir);
 }

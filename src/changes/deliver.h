@@ -2,14 +2,15 @@
 #ifndef CHANGES_DELIVER_H
 #define CHANGES_DELIVER_H
 
+#include "base/save.h"
 #include "changes/collected.h"
 #include "model/outputs.h"
 
 /* For one rule: paths of `collected` are relative to the root inside.  Each file is made aside in
  * its directory and renamed, so that it is whole; below rule->dir it has the path without the fixed
- * part of the pattern.  No link is followed below rule->dir, no directory is replaced.  Without
- * rule->dir a file is only listed. */
+ * part of the pattern.  No link is followed below rule->dir, nor one of `trees` on the way to it.
+ * No directory is replaced.  Without rule->dir a file is only listed. */
 int deliver(const struct output_rule *rule, const struct collected *collected,
-            struct output_files *files, sbr_error *err) must_check;
+            const struct save_trees *trees, struct output_files *files, sbr_error *err) must_check;
 
 #endif

@@ -16,6 +16,7 @@
 #define STATE_CHANGES "changes"       /* ID/            */
 #define STATE_WORKSPACES "workspaces" /* NAME/          */
 #define STATE_OUTPUT "output"         /* ID/            */
+#define STATE_SESSIONS "sessions"     /* ID/            */
 #define STATE_STAGING "staging"       /* what is being made; swept when its maker is dead */
 
 struct state_dir {

@@ -431,7 +431,7 @@ static int open_judging(struct judging *g, sbr_error *err)
     if (cases_load(g->front->own->cases, o->request, &g->cases, err) < 0 ||
         read_checker(g, err) < 0 || source_load(o, &source, err) < 0 ||
         settings_apply(o, err) < 0 ||
-        results_open(NULL, !g->front->own->as_completed, &g->results, err) < 0)
+        results_open(NULL, NULL, !g->front->own->as_completed, &g->results, err) < 0)
         return err->code;
     g->front->total = g->cases.n;
     g->verdicts = calloc(g->cases.n, sizeof(*g->verdicts));

@@ -9,9 +9,11 @@
 #include "base/listing.h"
 #include "base/scope.h"
 #include "base/string_list.h"
+#include "changes/given_trees.h"
 #include "cli/batch.h"
 #include "cli/settings.h"
 #include "cli/source.h"
+#include "model/request_save.h"
 #include "plan/language.h"
 #include "work/results.h"
 
@@ -228,9 +230,19 @@ static int open_input(struct requests *r, sbr_error *err)
     return read_lines(r, o->positional[0], err);
 }
 
+static int open_results(struct requests *r, sbr_error *err)
+{
+    const struct batch_options *own = r->front->own;
+    scoped_save_trees struct save_trees trees = { 0 };
+
+    if (own->results && (request_save_trees(r->front->o->request, &trees, err) < 0 ||
+                         given_trees_find(NULL, &trees, err) < 0))
+        return err->code;
+    return results_open(own->results, &trees, !own->as_completed, &r->results, err);
+}
+
 int batch_run_requests(struct batch_front *front)
 {
-    const struct batch_options *own = front->own;
     struct requests r = { .front = front, .results.fd = -1 };
     sbr_batch batch = { .context = &r, .next = next, .done = done };
     sbr_error err;
@@ -238,8 +250,7 @@ int batch_run_requests(struct batch_front *front)
 
     front->noun = "item";
     front->nouns = "items";
-    if (open_input(&r, &err) < 0 ||
-        results_open(own->results, !own->as_completed, &r.results, &err) < 0)
+    if (open_input(&r, &err) < 0 || open_results(&r, &err) < 0)
         status = cli_fail(front->o, &err);
     else
         status = batch_start(front, &batch, &r.results);

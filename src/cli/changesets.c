@@ -8,12 +8,17 @@
 #include "base/scope.h"
 #include "cli/present.h"
 #include "config/audit.h"
+#include "model/executes.h"
+
+#define LEFT_SHOWN 40
 
 /* clang-format off */
 const struct option options_changeset[] = {
     { 'y', "yes",   NULL,   "do it without asking", OPTION_OWN(struct changeset_options, yes) },
     { 0,   "force", "PATH", "this path, though it conflicts; repeatable",
       OPTION_OWN(struct changeset_options, force) },
+    { 0,   "also",  "PATH", "apply: this path too, which others execute; repeatable",
+      OPTION_OWN(struct changeset_options, also) },
     { 0 },
 };
 /* clang-format on */
@@ -44,6 +49,7 @@ static void print_change(FILE *out, const struct changes *changes, const struct 
                          bool coming)
 {
     const struct node *node = c->op == CHANGE_DELETED ? &c->base : &c->now;
+    const char *executes = executes_change(c);
     char size[SIZE_TEXT_SIZE];
 
     fprintf(out, "%-8s  ", coming ? coming_names[c->op] : change_op_name(c->op));
@@ -63,6 +69,8 @@ static void print_change(FILE *out, const struct changes *changes, const struct 
     } else if (node->kind != NODE_FILE && c->op != CHANGE_MODIFIED) {
         fprintf(out, "  %s", changes_node_kind_name(node->kind));
     }
+    if (executes)
+        fprintf(out, "  (%s: others execute it)", executes);
     fputs(c->raced ? "  (changed outside meanwhile)\n" : "\n", out);
 }
 
@@ -110,10 +118,11 @@ int changesets_words(const struct options *o, const struct changeset *changeset,
     const struct changeset_options none = { 0 }, *own = o->own ? o->own : &none;
     const char **paths = calloc(o->n_positional + 1, sizeof(*paths));
     const char **force = calloc(own->force.n + 1, sizeof(*force));
+    const char **also = calloc(own->also.n + 1, sizeof(*also));
     bool all = false;
 
-    *ret = (struct apply_options){ .paths = paths, .force = force };
-    if (!paths || !force) {
+    *ret = (struct apply_options){ .paths = paths, .force = force, .also = also };
+    if (!paths || !force || !also) {
         changesets_words_done(ret);
         return err_set_oom(err, "options");
     }
@@ -129,6 +138,8 @@ int changesets_words(const struct options *o, const struct changeset *changeset,
     }
     for (size_t i = 0; i < own->force.n; i++)
         force[ret->n_force++] = normalize((char *)own->force.items[i], changeset);
+    for (size_t i = 0; i < own->also.n; i++)
+        also[ret->n_also++] = normalize((char *)own->also.items[i], changeset);
     if (all)
         ret->n_paths = 0;
     return 0;
@@ -138,6 +149,7 @@ void changesets_words_done(struct apply_options *options)
 {
     free((void *)options->paths);
     free((void *)options->force);
+    free((void *)options->also);
     *options = (struct apply_options){ 0 };
 }
 
@@ -188,6 +200,29 @@ static void report_conflicts(const struct apply_report *report, const char *done
             done, report->conflicts.n, report->conflicts.n == 1 ? "conflict" : "conflicts");
 }
 
+void changesets_print_left(const struct apply_report *report)
+{
+    for (size_t i = 0; i < report->n_left_out && i < LEFT_SHOWN; i++) {
+        fputs("executed  ", stderr);
+        present_name(stderr, report->left_out[i].path);
+        fprintf(stderr, "  (%s)\n", report->left_out[i].executes);
+    }
+    if (report->n_left_out > LEFT_SHOWN)
+        fprintf(stderr, "... and %zu more\n", report->n_left_out - LEFT_SHOWN);
+}
+
+/* What others execute must not become real unseen. */
+static void report_left(const struct changeset *changeset, const struct apply_report *report)
+{
+    if (!report->n_left_out)
+        return;
+    changesets_print_left(report);
+    fprintf(stderr,
+            "sandbox-run: %zu left out, because git, an editor or another tool executes or trusts "
+            "%s; look at them, then `sandbox-run apply %.*s --also PATH`\n",
+            report->n_left_out, report->n_left_out == 1 ? "it" : "them", PRESENT_ID, changeset->id);
+}
+
 int changesets_report(const struct options *o, const struct changeset *changeset,
                       const struct apply_report *report, const char *done, const char *summary)
 {
@@ -214,6 +249,7 @@ int changesets_report(const struct options *o, const struct changeset *changeset
     if (!undo && changeset->applied)
         fprintf(stderr, "; `sandbox-run undo %.*s` takes it back", PRESENT_ID, changeset->id);
     fputc('\n', stderr);
+    report_left(changeset, report);
     return 0;
 }
 

@@ -11,6 +11,8 @@
 struct changeset_options {
     bool yes;           /* the question is answered */
     struct texts force; /* paths that are applied or undone though they conflict */
+    struct texts also; /* paths that others execute */
+    bool executed;     /* the person agreed to all of them */
 };
 extern const struct option options_changeset[];
 
@@ -41,6 +43,8 @@ int cmd_apply_run(struct options *o);
 
 /* Reports how an apply or undo ended; the exit status.  `done`: "applied" or "undone";
  * `summary`: of what was done, or NULL. */
+/* What is left out because others execute it, to stderr. */
+void changesets_print_left(const struct apply_report *report);
 int changesets_report(const struct options *o, const struct changeset *changeset,
                       const struct apply_report *report, const char *done, const char *summary);
 

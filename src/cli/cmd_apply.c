@@ -28,6 +28,25 @@ static int show(const struct options *o, const struct changeset *changeset,
     return 0;
 }
 
+/* Only a person at a terminal is asked: --yes is an answer to the first question alone. */
+static int ask_executed(const struct options *o, const struct apply_report *report,
+                        struct apply_options *options, sbr_error *err)
+{
+    struct changeset_options *own = o->own;
+    int r;
+
+    if (own->yes || !report->n_left_out)
+        return 0;
+    changesets_print_left(report);
+    r = changesets_ask(o,
+                       "apply these too, which git, an editor or another tool executes or trusts?",
+                       "apply", err);
+    if (r > 0)
+        options->flags |= APPLY_EXECUTED;
+    own->executed = r > 0;
+    return r < 0 ? r : 0;
+}
+
 static int ask(const struct options *o, const struct changeset *changeset, sbr_error *err)
 {
     struct buf question;
@@ -45,8 +64,9 @@ static int ask(const struct options *o, const struct changeset *changeset, sbr_e
 
 /* Conflicts are reported before the question. */
 static int apply_changeset(const struct options *o, struct changeset *changeset,
-                           const struct apply_options *options, sbr_error *err)
+                           const struct apply_options *given, sbr_error *err)
 {
+    struct apply_options words = *given, *options = &words;
     struct apply_report report = { 0 };
     char done[SUMMARY_SIZE];
     int r;
@@ -59,8 +79,10 @@ static int apply_changeset(const struct options *o, struct changeset *changeset,
         apply_report_done(&report);
         return r;
     }
-    apply_report_done(&report);
     r = ask(o, changeset, err);
+    if (r > 0 && ask_executed(o, &report, options, err) < 0)
+        r = err->code;
+    apply_report_done(&report);
     if (r <= 0)
         return r < 0 ? r : STATUS_NO;
     if (changesets_record("apply", changeset, err) < 0)
@@ -87,7 +109,10 @@ const struct command cmd_apply = {
         "  sandbox-run apply 3f9ac0 src --yes        those in src only, without asking\n"
         "  sandbox-run apply 3f9ac0 --force a.txt    a.txt too, though it was changed since\n\n"
         "A file that was changed since the run is a conflict: then nothing is applied, and the\n"
-        "status is 126.  Each file is replaced in one step: after an interruption, repeat the\n"
+        "status is 126.  What git, an editor, CI or an agent executes is listed apart and left "
+        "out\n"
+        "unless its path or --also names it, or a second answer at a terminal takes it.\n"
+        "Each file is replaced in one step: after an interruption, repeat the\n"
         "command.  `sandbox-run undo ID` takes everything back.\n",
     .options = (const struct option *const[]){ options_report, options_changeset, options_look,
                                                options_general, NULL },

@@ -159,7 +159,7 @@ static int build_project(struct options *o, struct build *ret, sbr_error *err)
     sbr_runtime *rt = NULL;
     int r;
 
-    if (own->artifacts && host_path(own->artifacts, &dir, err) < 0)
+    if (own->artifacts && host_path_unresolved(own->artifacts, &dir, err) < 0)
         return err->code;
     how.output_dir = dir;
     if (make_request(o, err) < 0 || runner_open(RUNNER_ONCE, o->cold, &rt, err) < 0)

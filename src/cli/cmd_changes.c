@@ -185,6 +185,7 @@ static int diff_run(const struct options *o, sbr_error *err)
         words.n_positional--;
     }
     r = changesets_words(&words, &changeset, &options, err);
+    options.flags = APPLY_EXECUTED;
     if (r == 0)
         r = apply_select(&changeset, &options, &selected, err);
     if (r == 0)

@@ -177,6 +177,7 @@ static int choose(struct golden_call *g, bool asks, bool **ret, sbr_error *err)
     return 0;
 }
 
+/* Expected files are data of the tests, and each difference was shown. */
 static int apply_kept(struct golden_call *g, sbr_error *err)
 {
     struct apply_report report = { 0 };
@@ -187,7 +188,7 @@ static int apply_kept(struct golden_call *g, sbr_error *err)
         return r;
     r = changesets_record("apply", &changeset, err);
     if (r == 0)
-        r = apply(&changeset, &(struct apply_options){ 0 }, &report, err);
+        r = apply(&changeset, &(struct apply_options){ .flags = APPLY_EXECUTED }, &report, err);
     if (r == 0 || report.conflicts.n) {
         struct options quiet = *g->o;
 

@@ -6,6 +6,7 @@
 #include "base/jsonw.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "changes/given_trees.h"
 #include "cli/action.h"
 #include "cli/amounts.h"
 #include "cli/present.h"
@@ -124,13 +125,15 @@ static int pull_run(const struct options *o, sbr_error *err)
 static int export_run(const struct options *o, sbr_error *err)
 {
     struct image_export order = { .ref = o->positional[1], .target = o->positional[2] };
+    scoped_save_trees struct save_trees trees = { 0 };
     char digest[SHA256_HEX_SIZE];
     sbr_runtime *rt;
     int r;
 
-    if (runner_open(RUNNER_ONCE, true, &rt, err) < 0)
+    if (given_trees_find(NULL, &trees, err) < 0 || runner_open(RUNNER_ONCE, true, &rt, err) < 0)
         return err->code;
     order.rt = rt;
+    order.trees = &trees;
     r = image_export(&order, digest, err);
     sbr_runtime_close(rt);
     if (r == 0)

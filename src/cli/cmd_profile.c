@@ -6,14 +6,16 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/file_replace.h"
 #include "base/jsonw.h"
+#include "base/save.h"
 #include "base/scope.h"
+#include "changes/given_trees.h"
 #include "cli/measured.h"
 #include "cli/present.h"
 #include "cli/profile_functions.h"
 #include "cli/source.h"
 #include "lib/runner.h"
+#include "model/request_save.h"
 #include "work/profile.h"
 
 #define PLAIN_COLUMNS 60
@@ -48,7 +50,8 @@ struct profile_call {
     struct measured program;
     unsigned int repeat, warm_up;
     struct profile profile;
-    struct functions functions; /* of a run more */
+    struct functions functions;   /* of a run more */
+    struct save_file svg, stacks; /* opened before the program runs */
 };
 
 static int open_profile(struct profile_call *p, sbr_error *err)
@@ -69,6 +72,19 @@ static int open_profile(struct profile_call *p, sbr_error *err)
                           request_set_stdin(p->program.o.request, input, len, err) < 0))
         return err->code;
     return runner_open(RUNNER_LONG, o->cold, &p->rt, err);
+}
+
+static int open_files(struct profile_call *p, sbr_error *err)
+{
+    scoped_save_trees struct save_trees trees = { 0 };
+
+    if (p->own->stacks && !p->own->functions)
+        return err_set(err, SBR_E_INVALID, "options", "--stacks needs --functions");
+    if (request_save_trees(p->program.o.request, &trees, err) < 0 ||
+        given_trees_find(NULL, &trees, err) < 0 ||
+        (p->own->svg && save_file_open(&p->svg, p->own->svg, &trees, err) < 0))
+        return err->code;
+    return p->own->stacks ? save_file_open(&p->stacks, p->own->stacks, &trees, err) : 0;
 }
 
 static int run_all(struct profile_call *p, sbr_error *err)
@@ -160,7 +176,7 @@ static void print_json(struct profile_call *call)
     present_json(&j);
 }
 
-static int write_svg(const struct profile_call *p, sbr_error *err)
+static int write_svg(struct profile_call *p, sbr_error *err)
 {
     struct buf out;
     int r;
@@ -169,29 +185,29 @@ static int write_svg(const struct profile_call *p, sbr_error *err)
         return 0;
     buf_init(&out, 64 << 20);
     series_write_svg(&p->profile.series, p->program.title, &out);
-    r = out.failed ? err_set_oom(err, "profile")
-                   : file_replace(p->own->svg, out.data, out.len, err);
+    r = out.failed ? err_set_oom(err, "profile") : save_file_write(&p->svg, out.data, out.len, err);
     buf_done(&out);
     return r;
 }
 
 static int sample_functions(struct profile_call *p, sbr_error *err)
 {
-    if (p->own->stacks && !p->own->functions)
-        return err_set(err, SBR_E_INVALID, "options", "--stacks needs --functions");
-    return p->own->functions ? profile_functions_run(p->rt, p->program.o.request, p->own->stacks,
-                                                     &p->functions, err)
-                             : 0;
+    return p->own->functions
+               ? profile_functions_run(p->rt, p->program.o.request,
+                                       p->own->stacks ? &p->stacks : NULL, &p->functions, err)
+               : 0;
 }
 
 static int profile_command(struct options *o)
 {
-    struct profile_call p = { .o = o, .own = o->own };
+    struct profile_call p = {
+        .o = o, .own = o->own, .svg = SAVE_FILE_NONE, .stacks = SAVE_FILE_NONE
+    };
     sbr_error err;
     int status;
 
-    if (open_profile(&p, &err) < 0 || run_all(&p, &err) < 0 || write_svg(&p, &err) < 0 ||
-        sample_functions(&p, &err) < 0) {
+    if (open_profile(&p, &err) < 0 || open_files(&p, &err) < 0 || run_all(&p, &err) < 0 ||
+        write_svg(&p, &err) < 0 || sample_functions(&p, &err) < 0) {
         status = cli_fail(o, &err);
     } else {
         if (o->json)
@@ -200,6 +216,8 @@ static int profile_command(struct options *o)
             print_text(&p);
         status = p.profile.good == p.profile.repeat ? 0 : 1;
     }
+    save_file_done(&p.svg);
+    save_file_done(&p.stacks);
     profile_done(&p.profile);
     functions_done(&p.functions);
     measured_done(&p.program);

@@ -1,14 +1,19 @@
 /* verify: one verdict about files, about what is staged, or about a text. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-#include "base/file_replace.h"
+#include "base/save.h"
 #include "base/scope.h"
+#include "base/text.h"
+#include "changes/given_trees.h"
 #include "cli/cmd_test.h"
 #include "cli/cmd_verify.h"
+#include "cli/host_path.h"
 #include "cli/settings.h"
 #include "lib/runner.h"
+#include "model/request_save.h"
 
 /* clang-format off */
 static const struct option own_options[] = {
@@ -59,15 +64,53 @@ static bool agrees(const struct verify_options *own)
     return line[0] == 'y' || line[0] == 'Y';
 }
 
+/* Each repository whose directory the path names: a link of one leads out of it, so where the path
+ * ends does not say whose link it went through. */
+static int add_repositories(const char *path, struct save_trees *trees, sbr_error *err)
+{
+    scoped_free char *whole = NULL;
+    int r = host_path_unresolved(path, &whole, err);
+
+    for (char *slash = r < 0 ? NULL : strchr(whole + 1, '/'); r == 0 && slash;
+         slash = strchr(slash + 1, '/')) {
+        scoped_free char *sign = NULL;
+
+        *slash = '\0';
+        sign = text_format("%s/.git", whole);
+        if (!sign)
+            r = err_set_oom(err, "verify");
+        else if (access(sign, F_OK) == 0)
+            r = save_trees_add(trees, whole, false, err);
+        *slash = '/';
+    }
+    return r;
+}
+
+/* The directory is held while the checks run.  Links of the project are its author's, not the
+ * caller's. */
+static int open_write(struct verify_input *in, sbr_error *err)
+{
+    scoped_save_trees struct save_trees trees = { .meant = true };
+
+    if (!in->own->write)
+        return 0;
+    if ((in->project[0] && save_trees_add(&trees, in->project, false, err) < 0) ||
+        add_repositories(in->own->write, &trees, err) < 0 ||
+        request_save_trees(in->o->request, &trees, err) < 0 ||
+        given_trees_find(NULL, &trees, err) < 0)
+        return err->code;
+    return save_file_open(&in->write, in->own->write, &trees, err);
+}
+
 /* The code is the first file of the request. */
-static int write_file(const struct verify_input *in, const struct verification *v,
-                      const char **written, sbr_error *err)
+static int write_file(struct verify_input *in, const struct verification *v, const char **written,
+                      sbr_error *err)
 {
     const struct request_file *code = in->o->request->files;
 
     if (!in->own->write || !verify_passed(v) || !agrees(in->own))
         return 0;
-    if (file_replace(in->own->write, code->data, code->len, err) < 0)
+    if (save_file_write(&in->write, code->data, code->len, err) < 0)
         return err->code;
     *written = in->own->write;
     return 0;
@@ -119,7 +162,7 @@ static int open_runtime(struct verify_input *in, sbr_runtime **ret, sbr_error *e
 
 static int verify_command(struct options *o)
 {
-    struct verify_input in = { .o = o, .own = o->own };
+    struct verify_input in = { .o = o, .own = o->own, .write = SAVE_FILE_NONE };
     struct verification v = { .tree = { .fd = -1 } };
     const char *written = NULL;
     sbr_runtime *rt = NULL;
@@ -129,8 +172,8 @@ static int verify_command(struct options *o)
     if (in.own->install_hook)
         return git_hook_install(o);
     if (check_write(in.own, &err) < 0 || open_runtime(&in, &rt, &err) < 0 ||
-        verify_files_collect(&in, &err) < 0 || run_checks(&in, rt, &v, &err) < 0 ||
-        write_file(&in, &v, &written, &err) < 0) {
+        verify_files_collect(&in, &err) < 0 || open_write(&in, &err) < 0 ||
+        run_checks(&in, rt, &v, &err) < 0 || write_file(&in, &v, &written, &err) < 0) {
         status = cli_fail(o, &err);
     } else {
         verify_report_print(o, &v, written);
@@ -138,6 +181,7 @@ static int verify_command(struct options *o)
     }
     verify_done(&v);
     string_list_done(&in.files);
+    save_file_done(&in.write);
     sbr_runtime_close(rt);
     return status;
 }

@@ -4,6 +4,7 @@
 
 #include <limits.h>
 
+#include "base/save.h"
 #include "cli/cli.h"
 #include "work/verify.h"
 
@@ -20,6 +21,7 @@ struct verify_input {
     const sbr_runtime *rt;
     char project[PATH_MAX];   /* empty: files by themselves */
     struct string_list files; /* that are checked */
+    struct save_file write;   /* of --write */
 };
 
 /* verify_files.c */

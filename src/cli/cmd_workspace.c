@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include "base/jsonw.h"
+#include "base/save.h"
 #include "base/scope.h"
 #include "cli/action.h"
 #include "cli/amounts.h"
 #include "cli/present.h"
+#include "cli/session_actions.h"
 #include "cli/workspace_files.h"
 #include "lib/archive.h"
 #include "lib/runner.h"
@@ -183,41 +185,17 @@ static int export_to_stdout(const sbr_runtime *rt, const char *name, sbr_error *
     return archive_export(rt, name, &(struct archive_target){ .fd = STDOUT_FILENO }, err);
 }
 
-/* Writes to another name first, so that a failed export replaces no earlier archive. */
-static int export_aside(const sbr_runtime *rt, const char *name, const char *path, sbr_error *err)
-{
-    size_t size = strlen(path) + sizeof(".XXXXXX");
-    scoped_free char *aside = malloc(size);
-    scoped_fd int fd = -1;
-    mode_t mask = umask(0);
-
-    umask(mask);
-    if (!aside)
-        return err_set_oom(err, "export");
-    snprintf(aside, size, "%s.XXXXXX", path);
-    fd = mkostemp(aside, O_CLOEXEC);
-    if (fd < 0)
-        return err_set_errno(err, "export", "cannot write to '%.200s'", path);
-    if (archive_export(rt, name, &(struct archive_target){ fd, path }, err) == 0 &&
-        (fchmod(fd, 0666 & ~mask) == 0 && rename(aside, path) == 0))
-        return 0;
-    if (!err->code)
-        err_set_errno(err, "export", "cannot write to '%.200s'", path);
-    unlink(aside);
-    return err->code;
-}
-
 static int export_to_file(const sbr_runtime *rt, const char *name, const char *path, sbr_error *err)
 {
-    scoped_fd int fd = -1;
-    struct stat st;
+    scoped_save_file struct save_file file = SAVE_FILE_NONE;
+    int fd;
 
-    if (stat(path, &st) < 0 || S_ISREG(st.st_mode))
-        return export_aside(rt, name, path, err);
-    fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY); /* a pipe or a device */
-    if (fd < 0)
-        return err_set_errno(err, "export", "cannot write to '%.200s'", path);
-    return archive_export(rt, name, &(struct archive_target){ fd, path }, err);
+    if (session_open_file(NULL, path, &file, err) < 0)
+        return err->code;
+    fd = save_file_begin(&file, err);
+    if (fd < 0 || archive_export(rt, name, &(struct archive_target){ fd, path }, err) < 0)
+        return err->code;
+    return save_file_end(&file, err);
 }
 
 static int export_run(const struct options *o, sbr_error *err)

@@ -42,7 +42,9 @@ static const struct {
 
 void display_init(struct display *d, const struct options *o)
 {
-    *d = (struct display){ .o = o, .terminal = isatty(STDOUT_FILENO), .whole_fd = -1 };
+    *d = (struct display){
+        .o = o, .terminal = isatty(STDOUT_FILENO), .whole_fd = -1, .folder_fd = -1
+    };
     buf_init(&d->head, HEAD_MAX);
 }
 
@@ -50,6 +52,7 @@ void display_done(struct display *d)
 {
     if (d->whole_fd >= 0)
         close(d->whole_fd);
+    scope_close_fd(&d->folder_fd);
     buf_done(&d->head);
 }
 
@@ -61,13 +64,15 @@ static int make_file(struct display *d, const char *name, char *path, size_t siz
     if (!d->folder[0]) {
         snprintf(d->folder, sizeof(d->folder), "%.30s/sandbox-run-repl.XXXXXX",
                  temporary && strlen(temporary) <= 30 ? temporary : "/tmp");
-        if (!mkdtemp(d->folder)) {
+        if (mkdtemp(d->folder)) /* held: a cell may write to where it is */
+            d->folder_fd = open(d->folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (d->folder_fd < 0) {
             d->folder[0] = '\0';
             return -1;
         }
     }
     snprintf(path, size, "%s/%s", d->folder, name);
-    return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    return openat(d->folder_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
 void display_text(struct display *d, int fd, const char *text, size_t len)

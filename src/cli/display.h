@@ -14,6 +14,7 @@ struct display {
     bool terminal;        /* a person sees the output */
     struct terminal_filter filters[2];
     char folder[64]; /* of pictures and long output; empty: none yet */
+    int folder_fd;   /* -1: none yet */
     size_t n_files;  /* of long output */
     bool waits;      /* it was said that the cell waits for the engine */
     /* stdout of the cell that runs: from some line on it goes to a file. */

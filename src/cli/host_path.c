@@ -68,6 +68,22 @@ int host_path(const char *path, char **ret, sbr_error *err)
     return join(realpath(*full ? full : "/", real) ? real : full, last, ret, err);
 }
 
+int host_path_unresolved(const char *path, char **ret, sbr_error *err)
+{
+    char *made;
+
+    while (path[0] == '.' && path[1] == '/' && path[2])
+        path += 1 + strspn(path + 1, "/");
+    if (path[0] == '/' || is_no_name(path))
+        return host_path(path, ret, err);
+    if (make_absolute(path, &made, err) < 0)
+        return err->code;
+    for (size_t len = strlen(made); len > 1 && made[len - 1] == '/'; len--)
+        made[len - 1] = '\0';
+    *ret = made;
+    return 0;
+}
+
 int host_path_before(const char *spec, char **ret, sbr_error *err)
 {
     const char *colon = strchr(spec, ':');
@@ -91,7 +107,7 @@ int host_path_behind(const char *spec, char **ret, sbr_error *err)
 
     if (!dir)
         dir = spec + strlen(spec);
-    if (host_path(dir, &made, err) < 0)
+    if (host_path_unresolved(dir, &made, err) < 0)
         return err->code;
     if (asprintf(ret, "%.*s%s", (int)(dir - spec), spec, made) < 0)
         return err_set_oom(err, "options");

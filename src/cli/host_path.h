@@ -9,7 +9,11 @@
  * frees *ret. */
 int host_path(const char *path, char **ret, sbr_error *err) must_check;
 
-/* The same for the SRC of SRC:DST, and for the DIR of PATTERN:DIR. */
+/* The same for a place that is written to: links stay in the path, so that whoever walks it sees
+ * whose they are (base/save.h). */
+int host_path_unresolved(const char *path, char **ret, sbr_error *err) must_check;
+
+/* host_path for the SRC of SRC:DST, host_path_unresolved for the DIR of PATTERN:DIR. */
 int host_path_before(const char *spec, char **ret, sbr_error *err) must_check;
 int host_path_behind(const char *spec, char **ret, sbr_error *err) must_check;
 

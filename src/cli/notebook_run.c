@@ -6,22 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file_replace.h"
 #include "base/json_read.h"
+#include "base/save.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "changes/given_trees.h"
 #include "cli/cli.h"
 #include "cli/display.h"
 #include "cli/present.h"
 #include "cli/session_actions.h"
 #include "cli/settings.h"
 #include "cli/source.h"
+#include "model/request_save.h"
 #include "sandboxrun.h"
 
 struct notebook {
     struct options *o;
     char *path, *text; /* as the file has it */
     size_t len;
+    struct save_file file; /* with --update: held while its cells run */
     struct display display;
 };
 
@@ -42,6 +45,19 @@ static void show_line(void *context, const char *line, size_t len)
     if (!strcmp(session_text(event, "type"), "end"))
         display_result(&book->display, json_object_get(event, "result"));
     json_decref(event);
+}
+
+/* The notebook may lie in a volume that its own cells write to. */
+static int hold_file(struct notebook *book, sbr_error *err)
+{
+    scoped_save_trees struct save_trees trees = { .meant = true };
+
+    if (!book->o->update)
+        return 0;
+    return request_save_trees(book->o->request, &trees, err) < 0 ||
+                   given_trees_find(NULL, &trees, err) < 0
+               ? err->code
+               : save_file_open(&book->file, book->path, &trees, err);
 }
 
 static int load(struct notebook *book, sbr_error *err)
@@ -65,22 +81,22 @@ static int load(struct notebook *book, sbr_error *err)
         session_bring_files(o, err) < 0)
         return err->code;
     book->display.language = o->request->language;
-    return settings_apply(o, err);
+    return settings_apply(o, err) < 0 ? err->code : hold_file(book, err);
 }
 
 /* Outputs go into the file that was executed, not into one that was edited meanwhile. */
-static int write_back(const struct notebook *book, const char *text, sbr_error *err)
+static int write_back(struct notebook *book, const char *text, sbr_error *err)
 {
     scoped_free char *now = NULL;
     size_t len;
 
-    if (source_read_path(book->path, &now, &len, err) < 0)
+    if (save_file_read(&book->file, REQUEST_MAX_BYTES, &now, &len, err) < 0)
         return err->code;
     if (len != book->len || memcmp(now, book->text, len) != 0)
         return err_set(err, SBR_E_BUSY, "notebook",
                        "'%.200s' was changed while its cells ran; it was left as it is",
                        book->path);
-    return file_replace(book->path, text, strlen(text), err);
+    return save_file_write(&book->file, text, strlen(text), err);
 }
 
 /* The exit status: that of the last cell. */
@@ -144,7 +160,7 @@ static int run_in_session(struct notebook *book, int *ret_status, sbr_error *err
 
 int notebook_run(struct options *o)
 {
-    struct notebook book = { .o = o };
+    struct notebook book = { .o = o, .file = SAVE_FILE_NONE };
     sbr_error err = { 0 };
     int status = 0, r;
 
@@ -153,6 +169,7 @@ int notebook_run(struct options *o)
     if (r == 0)
         r = run_in_session(&book, &status, &err);
     display_done(&book.display);
+    save_file_done(&book.file);
     free(book.text);
     free(book.path);
     settings_retain(o);

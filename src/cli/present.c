@@ -221,8 +221,9 @@ void present_streams(const sbr_result *result, const struct options *o)
             say(o, YELLOW, "the reader of %s did not take the last %llu bytes in time", names[i],
                 (unsigned long long)streams[i]->unread);
     if (result->output_id[0])
-        say(o, "", "all output is kept as %.*s: `sandbox-run output %.*s` prints it", PRESENT_ID,
-            result->output_id, PRESENT_ID, result->output_id);
+        say(o, "", "%s as %.*s: `sandbox-run output %.*s` prints it",
+            result->output_cut ? "the beginning of the output is kept" : "all output is kept",
+            PRESENT_ID, result->output_id, PRESENT_ID, result->output_id);
 }
 
 void present_error(const sbr_error *err, const struct options *o)

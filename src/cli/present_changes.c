@@ -4,6 +4,9 @@
 #include "base/buf.h"
 #include "changes/textdiff.h"
 #include "cli/present.h"
+#include "model/executes.h"
+
+#define EXECUTED_SHOWN 10
 
 void present_name(FILE *out, const char *name)
 {
@@ -39,6 +42,24 @@ static void print_files(const struct output_files *files, bool all)
         fprintf(stderr, "sandbox-run: and %llu more files\n", (unsigned long long)files->dropped);
 }
 
+/* They would act outside as soon as the user calls git, an editor or another tool. */
+static void print_executed(const struct changes *changes, const char *bold, const char *plain)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < changes->n; i++) {
+        const char *what = executes_change(&changes->items[i]);
+
+        if (!what || ++n > EXECUTED_SHOWN)
+            continue;
+        fprintf(stderr, "%ssandbox-run:%s others execute ", bold, plain);
+        present_name(stderr, changes->items[i].path);
+        fprintf(stderr, " (%s); `apply` leaves it out unless it is named\n", what);
+    }
+    if (n > EXECUTED_SHOWN)
+        fprintf(stderr, "sandbox-run: and %zu more that others execute\n", n - EXECUTED_SHOWN);
+}
+
 void present_changes(const sbr_result *result, const struct options *o)
 {
     const char *bold = present_uses_color(2, o) ? "\x1b[1m" : "";
@@ -52,6 +73,7 @@ void present_changes(const sbr_result *result, const struct options *o)
         fputs(result->diff, stderr);
     changes_summary(result->changes, false, summary, sizeof(summary));
     fprintf(stderr, "%ssandbox-run:%s %s\n", bold, plain, summary);
+    print_executed(result->changes, bold, plain);
     if (result->changes_id[0] && result->changes->n)
         fprintf(stderr,
                 "sandbox-run: kept as %.*s: `sandbox-run apply %.*s` makes it real, "

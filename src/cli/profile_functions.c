@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/file_replace.h"
 #include "base/signal_fd.h"
 #include "cli/measured.h"
 #include "work/function_samples.h"
@@ -27,7 +26,7 @@ static void let_signals_through(int stop_fd)
     sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-int profile_functions_run(sbr_runtime *rt, const sbr_request *req, const char *stacks,
+int profile_functions_run(sbr_runtime *rt, const sbr_request *req, struct save_file *stacks,
                           struct functions *ret, sbr_error *err)
 {
     int stop_fd = signal_fd_open(numbers, ARRAY_LEN(numbers)), r;
@@ -39,7 +38,7 @@ int profile_functions_run(sbr_runtime *rt, const sbr_request *req, const char *s
     r = function_samples_take(rt, req, stop_fd, &text, &len, err);
     let_signals_through(stop_fd);
     if (r == 0 && stacks)
-        r = file_replace(stacks, text, len, err);
+        r = save_file_write(stacks, text, len, err);
     if (r < 0) {
         free(text);
         return r;

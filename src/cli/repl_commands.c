@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/file_replace.h"
+#include "base/save.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "cli/amounts.h"
@@ -124,13 +124,15 @@ static int saved_text(struct repl *r, const char *path, char **ret, size_t *ret_
 
 static int save_run(struct repl *r, const char *words, sbr_error *err)
 {
+    scoped_save_file struct save_file to = SAVE_FILE_NONE;
     scoped_free char *text = NULL;
     size_t cells = 0;
 
     if (!words[0])
         return err_set(err, SBR_E_INVALID, "repl", "name a file: `:save work.ipynb`");
-    if (saved_text(r, words, &text, &cells, err) < 0 ||
-        file_replace(words, text, strlen(text), err) < 0) {
+    if (session_open_file(r->id, words, &to, err) < 0 ||
+        saved_text(r, words, &text, &cells, err) < 0 ||
+        save_file_write(&to, text, strlen(text), err) < 0) {
         err->code = SBR_E_INVALID; /* the prompt goes on */
         return err->code;
     }

@@ -6,10 +6,11 @@
 
 #include "base/encoding.h"
 #include "base/fd.h"
-#include "base/file_replace.h"
 #include "base/json_read.h"
+#include "base/save.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "changes/given_trees.h"
 #include "changes/textdiff.h"
 #include "cli/present.h"
 #include "cli/settings.h"
@@ -263,15 +264,28 @@ static void print_taken(json_t *take_answer)
     session_print_json(text ? text : "null");
 }
 
+int session_open_file(const char *id, const char *path, struct save_file *file, sbr_error *err)
+{
+    scoped_save_trees struct save_trees trees = { 0 };
+
+    if (!path)
+        return 0;
+    return given_trees_find(id, &trees, err) < 0 ? err->code
+                                                 : save_file_open(file, path, &trees, err);
+}
+
 /* get ID PATH [FILE]: without a file, to stdout. */
 int session_get_run(const struct options *o, sbr_error *err)
 {
     const char *file = o->n_positional > 3 ? o->positional[3] : NULL;
+    scoped_save_file struct save_file to = SAVE_FILE_NONE;
     scoped_free char *json = NULL, *data = NULL;
     json_t *answer;
     size_t len = 0;
     int r;
 
+    if (session_open_file(o->positional[1], file, &to, err) < 0)
+        return err->code;
     if (session_call(o->positional[1],
                      json_pack("{s:s, s:s}", "op", "get", "path", o->positional[2]), &json,
                      err) < 0)
@@ -287,7 +301,7 @@ int session_get_run(const struct options *o, sbr_error *err)
         return err_set_oom(err, "session");
     if (!file)
         fwrite(data, 1, len, stdout);
-    else if (file_replace(file, data, len, err) < 0)
+    else if (save_file_write(&to, data, len, err) < 0)
         return err->code;
     if (file && o->json)
         print_taken(json_pack("{s:s, s:I, s:s}", "path", o->positional[2], "size", (json_int_t)len,
@@ -300,10 +314,12 @@ int session_export_run(const struct options *o, sbr_error *err)
     const struct session_options *own = o->own;
     const char *file = o->n_positional > 2 ? o->positional[2] : NULL;
     const char *format = own->format ? own->format : "ipynb";
+    scoped_save_file struct save_file to = SAVE_FILE_NONE;
     scoped_free char *text = NULL;
 
-    if (sbr_session_export(o->positional[1], format, &text, err) < 0 ||
-        (file && file_replace(file, text, strlen(text), err) < 0))
+    if (session_open_file(o->positional[1], file, &to, err) < 0 ||
+        sbr_session_export(o->positional[1], format, &text, err) < 0 ||
+        (file && save_file_write(&to, text, strlen(text), err) < 0))
         return err->code;
     if (o->json)
         print_taken(json_pack("{s:s, s:I, s:s?, s:s*}", "format", format, "size",

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "base/save.h"
 #include "cli/changesets.h"
 #include "cli/display.h"
 #include "cli/options.h"
@@ -56,6 +57,9 @@ int session_read_bounds(const struct options *o, sbr_session_bounds *ret, sbr_er
 /* session_stream.c: runs an action that has no events; its answers become the lines of --stream. */
 int session_stream_answers(const struct options *o,
                            int (*run)(const struct options *o, sbr_error *err), sbr_error *err);
+/* The first look at a file of the host that gets something of the session; `path` NULL: none.
+ * `id` NULL: of no session. */
+int session_open_file(const char *id, const char *path, struct save_file *file, sbr_error *err);
 /* One operation; *ret is the answer, which the caller frees. */
 int session_call(const char *id, json_t *take_request, char **ret, sbr_error *err);
 /* An operation on the session that the first word names; its answer is printed. */

@@ -6,6 +6,7 @@
 #include "base/json_read.h"
 #include "base/scope.h"
 #include "cli/session_actions.h"
+#include "model/executes.h"
 
 int session_diff_run(const struct options *o, sbr_error *err)
 {
@@ -26,9 +27,25 @@ int session_diff_run(const struct options *o, sbr_error *err)
     return 0;
 }
 
+/* The paths that name what was applied; none: all but what others execute. */
+static void add_paths(const struct changeset_options *own, const struct changeset *changeset,
+                      const struct apply_options *words, json_t *paths)
+{
+    for (size_t i = 0; i < words->n_paths; i++)
+        json_array_append_new(paths, json_string(words->paths[i]));
+    if (!own->executed && !words->n_also)
+        return;
+    for (size_t i = 0; !words->n_paths && i < changeset->changes.n; i++)
+        if (own->executed || !executes_change(&changeset->changes.items[i]))
+            json_array_append_new(paths, json_string(changeset->changes.items[i].path));
+    for (size_t i = 0; i < words->n_also; i++)
+        json_array_append_new(paths, json_string(words->also[i]));
+}
+
 /* Without this, what was applied would look like a change from outside. */
 static int tell(const struct options *o, const char *session, const char *id, sbr_error *err)
 {
+    const struct changeset_options *own = o->own;
     scoped_free char *json = NULL;
     struct changeset changeset;
     struct apply_options words = { 0 };
@@ -40,8 +57,8 @@ static int tell(const struct options *o, const char *session, const char *id, sb
         return err->code;
     }
     r = changesets_words(o, &changeset, &words, err);
-    for (size_t i = 0; r == 0 && i < words.n_paths; i++)
-        json_array_append_new(paths, json_string(words.paths[i]));
+    if (r == 0)
+        add_paths(own, &changeset, &words, paths);
     changesets_words_done(&words);
     changeset_close(&changeset);
     if (r < 0) {

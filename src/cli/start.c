@@ -38,8 +38,8 @@ struct front {
     sbr_runtime *runtime;
     sbr_job *job;
     uint64_t started_us;
-    int signal_fd, stdin_fd; /* -1: none */
-    int diff_fd;             /* of --diff=FILE; -1: none */
+    int signal_fd, stdin_fd;    /* -1: none */
+    struct save_file diff_file; /* of --diff=FILE */
     struct terminal_filter out_filter, err_filter;
     struct user_tty tty;
     int event_fd; /* a signal came, or the timer of the terminal is due */
@@ -452,14 +452,13 @@ static void report_memory(const struct options *o)
 
 int start_request(struct options *o, const char *title, bool stdin_is_program)
 {
-    struct front front = {
-        .o = o, .started_us = clock_now_us(), .signal_fd = -1, .diff_fd = -1, .second_fd = -1
-    };
+    struct front front = { .o = o, .signal_fd = -1, .diff_file = SAVE_FILE_NONE, .second_fd = -1 };
     scoped_fd int stdin_fd = -1;
     sbr_result *result = NULL;
     sbr_error err;
     int status;
 
+    front.started_us = clock_now_us();
     o->json |= o->stream; /* the last event has the result */
     front.decorated = !o->json && !o->quiet && (o->text || isatty(STDOUT_FILENO));
     /* A log has its own lines for the stages. */
@@ -469,7 +468,7 @@ int start_request(struct options *o, const char *title, bool stdin_is_program)
         return cli_fail(o, &err);
     if (stream_check_options(o, &err) < 0 || open_stdin(o, stdin_is_program, &stdin_fd, &err) < 0)
         return cli_fail(o, &err);
-    if (user_tty_request(o, stdin_fd, &err) < 0 || diff_file_open(o, &front.diff_fd, &err) < 0)
+    if (user_tty_request(o, stdin_fd, &err) < 0 || diff_file_open(o, &front.diff_file, &err) < 0)
         return cli_fail(o, &err);
     front.stdin_fd = stdin_fd;
     user_tty_init(&front.tty, o, stdin_fd);
@@ -483,7 +482,7 @@ int start_request(struct options *o, const char *title, bool stdin_is_program)
         complete_explanation(&front, result);
     else
         not_inside_explain(o, &err);
-    if (!result || diff_file_write(o, front.diff_fd, result, &err) < 0 ||
+    if (!result || diff_file_write(&front.diff_file, result, &err) < 0 ||
         present(&front, result, &err) < 0)
         status = fail(&front, &err);
     else

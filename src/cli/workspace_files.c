@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include "base/jsonw.h"
+#include "base/save.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "cli/amounts.h"
 #include "cli/present.h"
+#include "cli/session_actions.h"
 #include "cli/terminal.h"
 #include "lib/runner.h"
 #include "workspace/workspace.h"
@@ -233,22 +235,17 @@ int workspace_files_ls(const struct options *o, sbr_error *err)
     return r;
 }
 
-/* Writes to another name first, so that a failed copy replaces no file. */
 static int copy_out(const char *name, const char *path, const char *to, sbr_error *err)
 {
-    scoped_free char *aside = text_format("%s.XXXXXX", to);
-    scoped_fd int fd = aside ? mkostemp(aside, O_CLOEXEC) : -1;
-    mode_t mask = umask(0);
+    scoped_save_file struct save_file file = SAVE_FILE_NONE;
+    int fd;
 
-    umask(mask);
-    if (fd < 0)
-        return err_set_errno(err, "workspace", "cannot write to '%.200s'", to);
-    if (read_file(name, path, fd, err) == 0 &&
-        (fchmod(fd, 0666 & ~mask) < 0 || rename(aside, to) < 0))
-        err_set_errno(err, "workspace", "cannot write to '%.200s'", to);
-    if (err->code)
-        unlink(aside);
-    return err->code;
+    if (session_open_file(NULL, to, &file, err) < 0)
+        return err->code;
+    fd = save_file_begin(&file, err);
+    if (fd < 0 || read_file(name, path, fd, err) < 0)
+        return err->code;
+    return save_file_end(&file, err);
 }
 
 static int copy_in(const char *from, const char *name, const char *path, sbr_error *err)

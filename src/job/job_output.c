@@ -57,14 +57,17 @@ void job_output_begin(sbr_job *job, struct monitor_options *options)
 void job_output_end(sbr_job *job, sbr_result *result)
 {
     size_t used = result ? strlen(result->explanation) : 0;
-    bool began = job->kept.about.id[0];
+    bool began = job->kept.about.id[0], any;
 
     if (!began && !job->keep_failure.code)
         return;
     if (began && kept_output_end(&job->kept, &job->keep_failure) == 0)
         job->keep_failure.code = 0;
-    if (result && began)
+    any = job->kept.about.kept[KEPT_STDOUT] || job->kept.about.kept[KEPT_STDERR];
+    if (result && began && (any || !job->keep_failure.code)) {
         memcpy(result->output_id, job->kept.about.id, sizeof(result->output_id));
+        result->output_cut = job->keep_failure.code != 0;
+    }
     if (result && job->keep_failure.code) {
         result->lost = true;
         snprintf(result->explanation + used, sizeof(result->explanation) - used, "%s%.200s",

@@ -15,6 +15,7 @@
 #include "changes/textdiff.h"
 #include "job/job_output.h"
 #include "job/job_trees.h"
+#include "model/request_save.h"
 
 /* No process uses the copy any more, so the supervisor scans it for differences. */
 static int scan_copy(struct job_trees *trees, struct job_tree *tree, sbr_error *err)
@@ -225,9 +226,14 @@ static void gather_files(sbr_job *job, sbr_result *result)
 {
     const struct output_rules *rules = &job->req->outputs;
     struct job_trees *trees = job->trees;
+    scoped_save_trees struct save_trees foreign = { 0 };
     size_t first = 0;
     sbr_error err = { 0 };
 
+    if (rules->n && request_save_trees(job->req, &foreign, &err) < 0) {
+        tell_loss(result, "not all outputs were saved", &err);
+        return;
+    }
     while (first < trees->n_parts && job->now.plan->n_collects > first &&
            job->now.plan->collects[first].what != COLLECTS_OUTPUT)
         first++;
@@ -237,7 +243,8 @@ static void gather_files(sbr_job *job, sbr_result *result)
         if (!part->complete && part->failure.code)
             tell_loss(result, "not all outputs were taken", &part->failure);
         drop_own(job, &trees->collected[first + i]);
-        if (deliver(&rules->items[i], &trees->collected[first + i], &result->files, &err) < 0)
+        if (deliver(&rules->items[i], &trees->collected[first + i], &foreign, &result->files,
+                    &err) < 0)
             tell_loss(result, "not all outputs were saved", &err);
     }
 }

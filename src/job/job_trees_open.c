@@ -9,11 +9,11 @@
 
 #include "base/clock.h"
 #include "base/scope.h"
+#include "base/way.h"
 #include "changes/setid.h"
 #include "image/image.h"
 #include "job/job_trees.h"
 #include "job/own_places.h"
-#include "job/way_to_volume.h"
 #include "plan/plan.h"
 #include "sandbox/mount_below.h"
 #include "toolchain/project.h"
@@ -138,35 +138,52 @@ static int check_overlaps(const struct job_trees *trees, sbr_error *err)
     return 0;
 }
 
-/* Whether a program that writes to `top` can change a name on the way to `path`. */
-static bool passes_through(const char *path, const char *top)
+enum passage { PASSES_BY, PASSES_THROUGH, PASSES_LINK };
+
+/* Whether the way to `path` depends on names of the tree: a program that writes to it can change
+ * them, and a project may have a link there. */
+static enum passage find_passage(const char *path, const struct job_tree *tree)
 {
-    struct stat st;
+    struct way_tree top = { .written = tree->mode == VOLUME_RW };
     struct way way;
     scoped_fd int fd = -1;
 
-    if (stat(top, &st) < 0)
-        return true;
-    way = way_walk(path, &st);
+    if (stat(tree->source, &top.st) < 0)
+        return PASSES_THROUGH;
+    way = way_follow(path, &(struct way_rules){ .trees = &top, .n_trees = 1, .no_links = true });
     fd = way.fd;
-    return fd < 0 || way.crosses;
+    if (fd < 0 || way.crosses)
+        return PASSES_THROUGH;
+    return way.linked ? PASSES_LINK : PASSES_BY;
 }
 
 /* The program could put a link in place of an output's directory, and the caller would write to
  * where it leads. */
 static int check_outputs(const sbr_request *req, const struct job_trees *trees, sbr_error *err)
 {
+    static const struct {
+        const char *lies, *why;
+    } said[] = {
+        [PASSES_THROUGH] = { "lies in", "where the program could put a link in its place; save to "
+                                        "a directory that it cannot write to" },
+        [PASSES_LINK] = { "goes through a link of",
+                          "which is not followed; name what it leads to" },
+    };
     const struct output_rules *rules = &req->outputs;
 
-    for (size_t i = 0; i < trees->n; i++)
-        for (size_t j = 0; j < rules->n; j++)
-            if (trees->at[i].mode == VOLUME_RW && rules->items[j].dir &&
-                passes_through(rules->items[j].dir, trees->at[i].source))
-                return err_set(err, SBR_E_INVALID, "outputs",
-                               "%s: '%.150s' lies in '%.150s', where the program could put a "
-                               "link in its place; save to a directory that it cannot write to",
+    for (size_t i = 0; i < trees->n; i++) {
+        const struct job_tree *tree = &trees->at[i];
+
+        for (size_t j = 0; tree->mode != VOLUME_RO && !tree->image && j < rules->n; j++) {
+            enum passage passage =
+                rules->items[j].dir ? find_passage(rules->items[j].dir, tree) : PASSES_BY;
+
+            if (passage != PASSES_BY)
+                return err_set(err, SBR_E_INVALID, "outputs", "%s: '%.150s' %s '%.150s', %s",
                                request_word(req, CALLED_OUTPUT), rules->items[j].dir,
-                               trees->at[i].source);
+                               said[passage].lies, tree->source, said[passage].why);
+        }
+    }
     return 0;
 }
 

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "base/way.h"
 #include "changes/state_dir.h"
 #include "job/engine_socket.h"
-#include "job/way_to_volume.h"
 #include "plan/plan.h"
 #include "store/store.h"
 #include "toolchain/toolchain_paths.h"

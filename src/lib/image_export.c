@@ -123,15 +123,18 @@ static int write_parts(const struct image_export *order, const struct image *ima
 }
 
 /* The directory, empty; `made`: it was not there before. */
-static int open_empty(const char *path, bool *made, sbr_error *err)
+static int open_empty(const char *path, const struct save_trees *trees, bool *made, sbr_error *err)
 {
     scoped_listing struct listing names = { 0 };
-    scoped_fd int fd = -1;
+    scoped_fd int place = -1, fd = -1;
 
     *made = mkdir(path, 0755) == 0;
     if (!*made && errno != EEXIST)
         return err_set_errno(err, "export", "cannot make '%.200s'", path);
-    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    place = save_dir_open(path, trees, false, err);
+    if (place < 0)
+        return err->code;
+    fd = openat(place, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 || listing_read(fd, &names) < 0)
         return err_set_errno(err, "export", "cannot read '%.200s'", path);
     if (names.n)
@@ -157,7 +160,7 @@ static int export_directory(const struct image_export *order, const struct image
                             sbr_error *err)
 {
     bool made;
-    scoped_fd int fd = open_empty(target->path, &made, err);
+    scoped_fd int fd = open_empty(target->path, order->trees, &made, err);
     int r = fd < 0 ? err->code : write_parts(order, image, target, fd, digest, err);
 
     if (fd >= 0 && r < 0)
@@ -169,19 +172,15 @@ static int pack_file(const struct image_export *order, const struct image_making
                      const char *path, sbr_error *err)
 {
     const struct archive_tree tree = { .path = making->tree, .fd = making->tree_fd };
-    scoped_free char *part = text_format("%s.XXXXXX", path);
-    scoped_fd int fd = part ? mkostemp(part, O_CLOEXEC) : -1;
-    const struct archive_target to = { .fd = fd };
-    int r;
+    scoped_save_file struct save_file file = SAVE_FILE_NONE;
+    int fd;
 
-    if (fd < 0)
-        return err_set_errno(err, "export", "cannot write to '%.200s'", path);
-    r = archive_pack(order->rt, &tree, &to, err);
-    if (r == 0 && (fchmod(fd, 0644) < 0 || rename(part, path) < 0))
-        r = err_set_errno(err, "export", "cannot write to '%.200s'", path);
-    if (r < 0)
-        (void)unlink(part);
-    return r;
+    if (save_file_open(&file, path, order->trees, err) < 0)
+        return err->code;
+    fd = save_file_begin(&file, err);
+    if (fd < 0 || archive_pack(order->rt, &tree, &(struct archive_target){ .fd = fd }, err) < 0)
+        return err->code;
+    return save_file_end(&file, err);
 }
 
 static int export_file(const struct image_export *order, const struct image *image,

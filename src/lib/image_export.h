@@ -3,6 +3,7 @@
 #ifndef LIB_IMAGE_EXPORT_H
 #define LIB_IMAGE_EXPORT_H
 
+#include "base/save.h"
 #include "base/sha256.h"
 #include "sandboxrun.h"
 
@@ -10,6 +11,7 @@ struct image_export {
     const sbr_runtime *rt;
     const char *ref; /* an image of the store, or a directory with a root file system */
     const char *target;
+    const struct save_trees *trees; /* whose links are not followed on the way to the target */
 };
 
 /* The image becomes one layer whose files belong to root.  A directory must be empty or missing; a

@@ -2,12 +2,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "changes/apply.h"
 #include "changes/textdiff.h"
 #include "mcp/mcp_internal.h"
 #include "mcp/mcp_shape.h"
+#include "model/executes.h"
 
 #define DIFF_MAX ((size_t)64 << 20)
 #define CHARS 16000
@@ -35,6 +37,28 @@ static const char *changes_id(struct mcp_call *call)
 
 #define NAMES_SHOWN 20
 
+/* Those that others execute come first: a long list must not hide them. */
+static void add_names(const struct changes *changes, bool executed, struct buf *ret)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < changes->n; i++) {
+        const struct change *c = &changes->items[i];
+        const char *what = executes_change(c);
+        char name[200];
+
+        if (!what == executed || ++n > NAMES_SHOWN)
+            continue;
+        text_copy_visibly(name, sizeof(name), c->path, strlen(c->path));
+        (void)buf_printf(ret, "\n- %s %s", change_op_name(c->op), name);
+        if (what)
+            (void)buf_printf(ret, " (%s: others execute it)", what);
+    }
+    if (n > NAMES_SHOWN)
+        (void)buf_printf(ret, "\n- and %zu more%s", n - NAMES_SHOWN,
+                         executed ? " that others execute" : "");
+}
+
 /* What a person is asked: where, what, and how to look at it. */
 static void add_question(const struct changeset *changeset, const char *summary, struct buf *ret)
 {
@@ -46,15 +70,8 @@ static void add_question(const struct changeset *changeset, const char *summary,
         (void)mcp_shape_visibly(changes->roots[i].source, strlen(changes->roots[i].source), ret);
     }
     (void)buf_printf(ret, "? Sandbox-run %s:", summary);
-    for (size_t i = 0; i < changes->n && i < NAMES_SHOWN; i++) {
-        char name[200];
-
-        text_copy_visibly(name, sizeof(name), changes->items[i].path,
-                          strlen(changes->items[i].path));
-        (void)buf_printf(ret, "\n- %s %s", change_op_name(changes->items[i].op), name);
-    }
-    if (changes->n > NAMES_SHOWN)
-        (void)buf_printf(ret, "\n- and %zu more", changes->n - NAMES_SHOWN);
+    add_names(changes, true, ret);
+    add_names(changes, false, ret);
     (void)buf_printf(ret, "\n`sandbox-run changes diff %.12s` shows them in full.", changeset->id);
 }
 
@@ -114,6 +131,19 @@ static int may_apply(const struct mcp_call *call, const char *id, sbr_error *err
     return host ? host->may_apply(host->context, id, err) : 0;
 }
 
+/* What others execute and `paths` did not name; NULL: nothing. */
+static json_t *left_out(const char *report)
+{
+    sbr_error ignored;
+    json_t *read =
+        report ? json_read(report, strlen(report), &json_read_document, 0, "the report", &ignored)
+               : NULL;
+    json_t *list = json_incref(json_object_get(read, "left_out"));
+
+    json_decref(read);
+    return list;
+}
+
 static void apply_now(struct mcp_call *call, const char *id)
 {
     json_t *paths = json_object_get(call->arguments, "paths"), *path;
@@ -136,7 +166,8 @@ static void apply_now(struct mcp_call *call, const char *id)
             mcp_call_say(call, report, strlen(report));
         return;
     }
-    mcp_call_return(call, json_pack("{s:b, s:s}", "applied", 1, "changes_id", id));
+    mcp_call_return(call, json_pack("{s:b, s:s, s:o*}", "applied", 1, "changes_id", id, "left_out",
+                                    left_out(report)));
 }
 
 /* True: the person agreed. */

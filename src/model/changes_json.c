@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/changes.h"
+#include "model/executes.h"
 
 /* Escapes can make a name six times as long.  Beyond this many bytes, changes are only counted. */
 #define CHANGES_JSON_BYTES ((size_t)16 << 20)
@@ -18,6 +19,7 @@ static void put_mode(struct jsonw *j, const char *key, uint32_t mode)
 
 static void put_change(struct jsonw *j, const struct changes *changes, const struct change *c)
 {
+    const char *executes = executes_change(c);
     bool now = c->now.kind != NODE_NONE, before = c->base.kind != NODE_NONE;
 
     jsonw_open(j, NULL, '{');
@@ -40,6 +42,8 @@ static void put_change(struct jsonw *j, const struct changes *changes, const str
     }
     if (c->root < changes->n_roots && strcmp(changes->roots[c->root].target, USUAL_TARGET) != 0)
         jsonw_path(j, "volume", changes->roots[c->root].target);
+    if (executes)
+        jsonw_text(j, "executes", executes);
     if (c->raced)
         jsonw_bool(j, "raced", true);
     jsonw_close(j, '}');

@@ -106,6 +106,7 @@ struct sbr_result {
     char *diff;                  /* of the changes, for people; NULL: not rendered */
     char changes_id[ENCODING_ID_SIZE]; /* of the changeset; empty: none was stored */
     char output_id[ENCODING_ID_SIZE];  /* of the kept output; empty: it was not kept */
+    bool output_cut;                   /* of the output, `output_id` has only the beginning */
     struct output_files files;
     struct string_list excluded; /* what trees left out; paths inside */
     struct string_list uses;     /* modules that the program imports: explain/sensitive.h */

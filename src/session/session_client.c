@@ -49,6 +49,7 @@ json_t *session_client_remains(const struct session_dir *dir)
     json_object_set_new(meta, "state", json_string("lost"));
     json_object_del(meta, "boot_id");
     json_object_del(meta, "pid");
+    json_object_del(meta, GIVEN_TREES_KEY);
     return meta;
 }
 

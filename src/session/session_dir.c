@@ -14,7 +14,6 @@
 #include "base/scope.h"
 #include "base/tree_remove.h"
 
-#define STATE_SESSIONS "sessions"
 #define STATE_SPARES "spares"
 #define SPARES_MAX 8
 #define BEGUN_S 10 /* then its maker has locked it, or is dead */

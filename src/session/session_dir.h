@@ -8,12 +8,13 @@
 #ifndef SESSION_SESSION_DIR_H
 #define SESSION_SESSION_DIR_H
 
+#include "changes/given_trees.h"
 #include "changes/state_dir.h"
 
 #define SESSION_ID_SIZE 13 /* 48 random bits in hexadecimal, and NUL */
 #define SESSION_LOCK "lock"
 #define SESSION_SOCKET "socket"
-#define SESSION_META "session.json"
+#define SESSION_META GIVEN_TREES_FILE
 #define SESSION_META_MEMORY "memory_limit_bytes" /* a key of it */
 #define SESSION_CELLS "cells.jsonl"
 #define SESSION_WORDS "words.json"

@@ -13,6 +13,7 @@
 #include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "changes/given_trees.h"
 #include "explain/ending.h"
 #include "session/snapshot.h"
 
@@ -28,7 +29,7 @@ const char *supervisor_state_name(const struct session *s)
 void supervisor_note(const struct session *s)
 {
     char boot[SESSION_BOOT_SIZE];
-    json_t *meta;
+    json_t *meta, *trees;
     scoped_free char *text = NULL;
     sbr_error ignored; /* `list` then knows less of a session whose supervisor died */
 
@@ -38,6 +39,9 @@ void supervisor_note(const struct session *s)
                      "boot_id", boot, "pid", (json_int_t)getpid(), "cells", (json_int_t)s->cells,
                      SESSION_META_MEMORY, (json_int_t)s->request.limits.value[SBR_MEMORY_BYTES],
                      "reason", s->state == SESSION_LOST ? s->reason : NULL);
+    trees = given_trees_describe(&s->request);
+    if (trees)
+        json_object_set_new(meta, GIVEN_TREES_KEY, trees);
     text = meta ? json_dumps(meta, JSON_COMPACT) : NULL;
     json_decref(meta);
     if (text && !s->closing)

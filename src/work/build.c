@@ -10,6 +10,7 @@
 #include "base/jsonw.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "model/request_save.h"
 #include "work/run_alone.h"
 #include "work/work_limits.h"
 
@@ -197,14 +198,16 @@ static void settle(struct build *b, bool keep, bool diff)
 static int build_once(sbr_runtime *rt, sbr_request *req, const sbr_build *how, struct build *b,
                       sbr_error *err)
 {
+    scoped_save_trees struct save_trees trees = { 0 };
     uint64_t began = clock_now_us();
 
-    if (run_tool(rt, req, how, b, err) < 0 || read_output(b->result, &b->messages, err) < 0 ||
+    if (request_save_trees(req, &trees, err) < 0 || run_tool(rt, req, how, b, err) < 0 ||
+        read_output(b->result, &b->messages, err) < 0 ||
         build_artifacts_read(b->tool, req, b->result, &b->artifacts, err) < 0)
         return err->code;
     if (!result_success(b->result))
         return 0;
-    if (how->output_dir && build_artifacts_copy(&b->artifacts, how->output_dir, err) < 0)
+    if (how->output_dir && build_artifacts_copy(&b->artifacts, how->output_dir, &trees, err) < 0)
         return err->code;
     if (!how->twice)
         return 0;

@@ -212,17 +212,16 @@ static int copy_one(int tree_fd, int dir_fd, const struct build_artifact *a)
     return -1;
 }
 
-int build_artifacts_copy(const struct build_artifacts *artifacts, const char *dir, sbr_error *err)
+int build_artifacts_copy(const struct build_artifacts *artifacts, const char *dir,
+                         const struct save_trees *trees, sbr_error *err)
 {
     struct changeset changeset;
     scoped_fd int dir_fd = -1;
     int r = 0;
 
-    if (mkdir(dir, 0777) < 0 && errno != EEXIST)
-        return err_set_errno(err, "build", "cannot make the directory '%.200s'", dir);
-    dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    dir_fd = save_dir_open(dir, trees, true, err);
     if (dir_fd < 0)
-        return err_set_errno(err, "build", "cannot open the directory '%.200s'", dir);
+        return err->code;
     if (!artifacts->n)
         return 0;
     if (changeset_open(artifacts->changes_id, &changeset, err) < 0)

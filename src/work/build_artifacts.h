@@ -2,6 +2,7 @@
 #ifndef WORK_BUILD_ARTIFACTS_H
 #define WORK_BUILD_ARTIFACTS_H
 
+#include "base/save.h"
 #include "model/result.h"
 #include "work/build_tool.h"
 
@@ -29,8 +30,8 @@ int build_artifacts_read(const struct build_tool *tool, const sbr_request *req,
 void build_artifacts_done(struct build_artifacts *artifacts);
 
 /* Copies them below `dir`, which is made; each is replaced in one step. */
-int build_artifacts_copy(const struct build_artifacts *artifacts, const char *dir, sbr_error *err)
-    must_check;
+int build_artifacts_copy(const struct build_artifacts *artifacts, const char *dir,
+                         const struct save_trees *trees, sbr_error *err) must_check;
 /* Reads the contents of all files among them, up to 64 MiB each; the caller frees the list. */
 int build_artifacts_load(const struct build_artifacts *artifacts, struct request_file **ret,
                          size_t *ret_n, sbr_error *err) must_check;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "base/scope.h"
 #include "base/sha256.h"
 
+#define LINE_BEGINS "{\"item\":"
 #define MOST_ITEMS 100000000
 #define LOCK_PAUSE_NS 20000000
 #define LOCK_TRIES 250 /* five seconds */
@@ -45,6 +47,14 @@ static int make_room(struct results *r, uint64_t item, sbr_error *err)
     return 0;
 }
 
+static int refuse_line(const char *path, unsigned long number, sbr_error *err)
+{
+    return err_set(err, SBR_E_INVALID, "results",
+                   "line %lu of '%.200s' is no result of a batch; name another file with "
+                   "--results",
+                   number, path);
+}
+
 static int take_line(struct results *r, const char *line, const char *path, unsigned long number,
                      sbr_error *err)
 {
@@ -54,10 +64,7 @@ static int take_line(struct results *r, const char *line, const char *path, unsi
     /* NOLINTNEXTLINE(cert-err34-c): of too great a number comes the greatest, refused below */
     if (sscanf(line, "{\"item\":%" SCNu64 ",\"request\":\"%16[0-9a-f]\"", &item, digest) != 2 ||
         !item || item > MOST_ITEMS || strlen(digest) != RESULTS_DIGEST_SIZE - 1)
-        return err_set(err, SBR_E_INVALID, "results",
-                       "line %lu of '%.200s' is no result of a batch; name another file with "
-                       "--results",
-                       number, path);
+        return refuse_line(path, number, err);
     if (make_room(r, item, err) < 0)
         return err->code;
     memcpy(r->items[item - 1].digest, digest, sizeof(digest));
@@ -79,7 +86,12 @@ static int take_file(struct results *r, const char *path, FILE *file, off_t *ret
             return err->code;
         *ret_whole += len;
     }
-    return ferror(file) ? err_set_errno(err, "results", "cannot read '%.200s'", path) : 0;
+    if (ferror(file))
+        return err_set_errno(err, "results", "cannot read '%.200s'", path);
+    /* What a kill left of a line is cut off, and nothing else is. */
+    if (len > 0 && strncmp(line, LINE_BEGINS, MIN((size_t)len, strlen(LINE_BEGINS))) != 0)
+        return refuse_line(path, number + 1, err);
+    return 0;
 }
 
 /* A batch that was killed leaves processes that clean up after its runs, and hold its lock for some
@@ -97,11 +109,20 @@ static bool lock(int fd)
     return false;
 }
 
-static int open_file(struct results *r, const char *path, sbr_error *err)
+static int open_file(struct results *r, const char *path, const struct save_trees *trees,
+                     sbr_error *err)
 {
+    const int flags = O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY;
+    scoped_save_file struct save_file place = SAVE_FILE_NONE;
     off_t whole;
 
-    r->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
+    if (save_file_open(&place, path, trees, err) < 0)
+        return err->code;
+    if (!place.plain)
+        return err_set(err, SBR_E_INVALID, "results",
+                       "'%.200s' is no file, so a batch could not go on with it; name a file",
+                       path);
+    r->fd = openat(place.dir_fd, place.name, flags, 0600);
     r->file = r->fd >= 0 ? fdopen(r->fd, "r") : NULL;
     if (!r->file)
         return err_set_errno(err, "results", "cannot open '%.200s'", path);
@@ -115,10 +136,11 @@ static int open_file(struct results *r, const char *path, sbr_error *err)
     return 0;
 }
 
-int results_open(const char *path, bool in_order, struct results *ret, sbr_error *err)
+int results_open(const char *path, const struct save_trees *trees, bool in_order,
+                 struct results *ret, sbr_error *err)
 {
     struct results r = { .fd = STDOUT_FILENO, .in_order = in_order && !path };
-    int res = path ? open_file(&r, path, err) : 0;
+    int res = path ? open_file(&r, path, trees, err) : 0;
 
     if (res < 0)
         results_done(&r);

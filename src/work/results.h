@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/err.h"
+#include "base/save.h"
 
 #define RESULTS_DIGEST_SIZE 17 /* 16 digits */
 
@@ -28,8 +29,10 @@ struct results {
     size_t written; /* in order: so many items are out */
 };
 
-/* `path` NULL: stdout.  Takes what the file has; SBR_E_INVALID: it has something else. */
-int results_open(const char *path, bool in_order, struct results *ret, sbr_error *err) must_check;
+/* `path` NULL: stdout.  Takes what the file has; SBR_E_INVALID: it has something else.  No link of
+ * `trees` is followed. */
+int results_open(const char *path, const struct save_trees *trees, bool in_order,
+                 struct results *ret, sbr_error *err) must_check;
 void results_done(struct results *r);
 
 /* The first 16 digits of the request's SHA-256. */

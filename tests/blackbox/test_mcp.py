@@ -355,6 +355,22 @@ def test_without_a_way_to_ask_changes_are_not_applied(any_caller, project, folde
 
 
 @pytest.mark.container
+def test_what_others_execute_is_shown_first_and_left_out(any_caller, project, folder):
+    env = {"SANDBOX_RUN_STATE": str(folder / "state")}
+    code = "for i in $(seq 40); do echo $i > a$i; done; mkdir -p .vscode; echo '{}' > .vscode/tasks.json; echo 1 > zz.pth"
+    with served("--project", project, caller=any_caller, env=env, capabilities={"elicitation": {}}) as client:
+        changes = client.data("run_command", command=code)["changes_id"]
+        assert "others execute what follows (editor settings)" in client.data("show_changes", changes_id=changes)["diff"]
+        asked, client.on_request["elicitation/create"] = agreeing("accept", {"apply": True})
+        done = client.data("apply_changes", changes_id=changes)
+        assert {one["path"] for one in done["left_out"]} == {".vscode/tasks.json", "zz.pth"}
+        assert asked[0].index("tasks.json (editor settings: others execute it)") < asked[0].index("created a1")
+        assert (project / "a40").exists() and not (project / "zz.pth").exists()
+        done = client.data("apply_changes", changes_id=changes, paths=["zz.pth"])
+        assert "left_out" not in done and (project / "zz.pth").exists() and not (project / ".vscode/tasks.json").exists()
+
+
+@pytest.mark.container
 def test_the_person_is_asked_without_a_connection_too(any_caller, project, folder):
     env = {"SANDBOX_RUN_STATE": str(folder / "state")}
     with served("--project", project, caller=any_caller, env=env, initialize=False) as client:

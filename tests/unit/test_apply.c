@@ -73,7 +73,7 @@ typedef int act_fn(struct changeset *, const struct apply_options *, struct appl
 static int act(act_fn *action, const char *id, const struct apply_options *options,
                struct apply_report *report, sbr_error *err)
 {
-    const struct apply_options none = { 0 };
+    const struct apply_options none = { .flags = APPLY_EXECUTED };
     struct changeset changeset;
     int r;
 

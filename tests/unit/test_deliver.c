@@ -65,7 +65,7 @@ static void deliver_to(const char *pattern, const char *dir)
         snprintf(whole, sizeof(whole), "%s", tree_at(&place, dir));
         rule.dir = whole;
     }
-    if (deliver(&rule, &collected, &files, &err) < 0)
+    if (deliver(&rule, &collected, NULL, &files, &err) < 0)
         fail_msg("%s", err.message);
 }
 
@@ -177,7 +177,8 @@ static void a_directory_that_cannot_be_is_an_error(void **state)
     tree_make(tree_at(&place, "b"), "f file 644 x\n");
     snprintf(dir, sizeof(dir), "%s/below", tree_at(&place, "b/file"));
     rule.dir = dir;
-    assert_refused(deliver(&rule, &collected, &files, &err), &err, SBR_E_SYSTEM, "cannot save to");
+    assert_refused(deliver(&rule, &collected, NULL, &files, &err), &err, SBR_E_SYSTEM,
+                   "cannot save to");
 }
 
 #define DELIVER_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)

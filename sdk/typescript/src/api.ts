@@ -182,6 +182,7 @@ export interface Schemas {
     volume?: string;
     volume_base64?: string;
     raced?: boolean;
+    executes?: string;
     [field: string]: unknown;
   };
   "result/file": {
@@ -727,6 +728,7 @@ export interface Schemas {
     already?: number;
     skipped?: number;
     conflicts?: Record<string, unknown>[];
+    left_out?: { path?: string; executes?: string; [field: string]: unknown }[];
     [field: string]: unknown;
   };
   build_request: { tool?: string; twice?: boolean; [field: string]: unknown };

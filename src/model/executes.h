@@ -1,0 +1,22 @@
+/* Changes to a tree that another program of the user executes, or trusts as its settings: a hook of
+ * git, a task of an editor, a workflow of CI.  Applying one lets the sandbox's program act outside
+ * as soon as the user does something that looks harmless.  Pure. */
+#ifndef MODEL_EXECUTES_H
+#define MODEL_EXECUTES_H
+
+#include "model/changes.h"
+
+/* What a path is for those who execute it ("git hook"), or NULL.  *ret_start is where the part that
+ * makes it so begins.  `kind` is of what stands there now, or stood there.  Spellings that a file
+ * system without case, or one of another system, takes for the same name count as well. */
+const char *executes_path(const char *path, enum node_kind kind, size_t *ret_start);
+
+/* The same for a change: either of its paths, or a file that became executable. */
+const char *executes_change(const struct change *c);
+
+/* Whether one of `names` means this very change, or none has to, because it is only shown.  A name
+ * reaches at least into what makes the change special: "src" does not stand for "src/.envrc", and
+ * ".git" does for ".git/hooks/pre-commit". */
+bool executes_is_named(const struct change *c, const char *const *names, size_t n);
+
+#endif
