@@ -101,6 +101,12 @@ CONFINERS = {
     "network.c": 'const struct confiner network_confiner = { "network", NULL, f };\n',
     "seccomp.c": 'const struct confiner seccomp_confiner = { "seccomp", f, g };\n',
 }
+EXECUTES = 'executed[] = {\n    { ".husky/", "git hook" },\n    { ".envrc", "shell file" },\n};\n'
+EXECUTED = """| marked as | paths |
+|---|---|
+| git hook | `.husky/` |
+| shell file | `.envrc` |
+"""
 STEPS = """| step | role | file | does |
 |---|---|---|---|
 | `network` | run, shell | `network.c` | x |
@@ -224,6 +230,10 @@ DOCUMENT_CASES = (
      "--pids N is missing"),
     (documents.compare_limits, (OPTIONS, EXACT + "| `old` | `old` |\n", LIMITS),
      "('old', 'old') is not in the code"),
+    (documents.compare_executed, (EXECUTED, EXECUTES), None),
+    (documents.compare_executed, (EXECUTED, EXECUTES.replace("\n};", '\n    { ".hg/", "git hook" },\n};')),
+     "git hook .hg/ is missing"),
+    (documents.compare_executed, (EXECUTED + "| git hook | `old` |\n", EXECUTES), "git hook old is not in the code"),
     (documents.compare_outcomes, (OUTCOMES, VERDICTS), None),
     (documents.compare_outcomes, (OUTCOMES, VERDICTS + '[SBR_NEW] = "new"'), "new is missing"),
     (documents.compare_keys, ("a.md", "`wall_ms`\n", 'put("wall_ms"); put("id")', True), None),
