@@ -114,8 +114,7 @@ static void init_died(void *context, uint32_t events)
 
     (void)events;
     loop_remove(m->loop, &m->init_watch);
-    if (state == REPORT_LIMIT && m->seen.stop == STOP_NONE &&
-        limit < ARRAY_LEN(limit_stops))
+    if (state == REPORT_LIMIT && m->seen.stop == STOP_NONE && limit < ARRAY_LEN(limit_stops))
         m->seen.stop = limit_stops[limit];
     m->seen.reported = state == REPORT_EXITED;
     m->seen.wait_status = report->wait_status;

@@ -26,7 +26,6 @@ EXPECTED = {
     "unwatched": "FileNotFound", "paused": [True, False, "paused", False], "resumed": ["6", "running"],
     "ended": [True, False, False],
 }
-ENDLESS = 16 << 20
 CREATE = {"templateID": "code-interpreter-v1", "timeout": 60}
 
 
@@ -157,26 +156,6 @@ def test_a_forged_answer_is_never_the_reply_to_the_next_request(http, status):
     line = json.dumps({"id": 0, "status": status, "kind": "bytes", "data": body, "end": True}).replace('"id": 0', '"id": @')
     with forging(http, http.token(f"forger{status}"), line) as names, contextlib.closing(http.connect(tcp=True)) as connection:
         assert engine.within(20, lambda: is_forged(connection, names, 200 if status == 200 else 502))
-
-
-def test_an_answer_without_an_end_is_sent_as_it_comes(http):
-    """The gateway holds a part of it, however much there is.  Lines are short enough to be written whole."""
-    line = json.dumps({"id": 0, "status": 200, "kind": "bytes", "data": base64.b64encode(bytes(2900)).decode()})
-    with forging(http, http.token("endless"), line.replace('"id": 0', '"id": @'), pause=0, calls=12) as names, \
-            contextlib.closing(http.connect(tcp=True)) as waiting, contextlib.closing(http.connect(tcp=True)) as connection:
-
-        replies = []
-
-        def begins():
-            connection.request("GET", "/files?path=/work/none", headers=names)
-            replies.append(connection.getresponse())
-            return replies[-1].status == 200 or not replies[-1].read()
-
-        assert engine.within(20, begins)
-        assert len(replies[-1].read(ENDLESS)) == ENDLESS
-        waiting.request("GET", "/files?path=/work/none", headers=names)
-        assert http.ask("GET", "/healthz").status == 200
-        assert http.memory_kib("VmHWM") < 64 << 10
 
 
 def test_a_hostile_sandbox_harms_itself_alone(http):
