@@ -352,10 +352,22 @@ static int look_at_project(sbr_job *job, sbr_error *err)
     return project_code_name(fd, job->language, trees->code_name, sizeof(trees->code_name), err);
 }
 
+void job_trees_open_early(sbr_job *job)
+{
+    sbr_error err = { 0 };
+
+    if ((make_trees(job, &err) < 0 || (job->trees && open_sources(job, &err) < 0)) && job->trees)
+        job->trees->early = err;
+}
+
 enum trees_opened job_trees_open(sbr_job *job, sbr_error *err)
 {
     enum trees_opened opened = TREES_OPEN;
 
+    if (job->trees && job->trees->early.code) {
+        *err = job->trees->early;
+        return TREES_ERROR;
+    }
     if (make_trees(job, err) < 0)
         return TREES_ERROR;
     if (!job->trees)
