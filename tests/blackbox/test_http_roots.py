@@ -174,14 +174,17 @@ def test_a_reply_names_no_place_of_the_host(http):
 
 
 def test_what_others_execute_is_not_applied_unless_it_is_named(http):
-    code = "mkdir -p .git/hooks; echo 1 > .git/hooks/pre-commit; echo 1 > .envrc; echo 2 > b.txt"
+    code = "mkdir -p .git/hooks; echo 1 > .git/hooks/pre-commit; echo 1 > .envrc; echo 2 > b.txt; echo 2 > t.txt; chmod +x t.txt"
+    left = {".git/hooks/pre-commit", ".envrc", "t.txt"}
+    out = http.top / "out"
+    (out / "t.txt").write_text("1\n")
     result = http.run({"args": ["sh", "-c", code], "project": "out", "keep": True}, token=http.me)
     where = f"/v1/changes/{result['changes_id']}"
     listed = http.ask("GET", where, token=http.me).json()
-    assert {one["path"] for one in listed["changes"] if "executes" in one} == {".git/hooks/pre-commit", ".envrc"}
+    assert {one["path"] for one in listed["changes"] if "executes" in one} == left
     done = http.ask("POST", where + "/apply", {}, token=http.me)
-    assert done.status == 200 and {one["path"] for one in done.json()["left_out"]} == {".git/hooks/pre-commit", ".envrc"}
-    out = http.top / "out"
+    assert done.status == 200 and {one["path"] for one in done.json()["left_out"]} == left
+    assert (out / "t.txt").read_text() == "1\n"
     assert (out / "b.txt").exists() and not (out / ".envrc").exists() and not (out / ".git/hooks/pre-commit").exists()
     done = http.ask("POST", where + "/apply", {"paths": [".envrc"]}, token=http.me)
     assert done.status == 200 and "left_out" not in done.json() and (out / ".envrc").exists()
