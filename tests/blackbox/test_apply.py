@@ -19,7 +19,7 @@ import trees
 
 # One of everything: edited, mode, deleted, made, moved, a file for a directory and the other way round.
 SCRIPT = """
-echo more >> edited; chmod 755 tool; rm gone; rm -r logs; mkdir -p new/deep; echo n > new/deep/file
+echo more >> edited; chmod 700 tool; rm gone; rm -r logs; mkdir -p new/deep; echo n > new/deep/file
 ln -sf edited link; mv moved elsewhere; rm turns; mkdir turns; echo t > turns/inner
 rm -r folder; echo f > folder; chmod 700 locked
 """
@@ -34,6 +34,7 @@ def grow(top):
         (top / name).write_text(f"content of {name}\n" * 20)
     (top / "link").symlink_to("tool")
     (top / "locked").chmod(0o755)
+    (top / "tool").chmod(0o755)
 
 
 class Place:
@@ -155,7 +156,7 @@ def test_a_part_and_then_the_rest(place):
     kept = place.fresh()
     place.well("apply", kept, "new/deep", place.tree / "logs", "/work/tool", "--yes")
     assert (place.tree / "new/deep/file").exists() and not (place.tree / "logs").exists()
-    assert (place.tree / "gone").exists() and (place.tree / "tool").stat().st_mode & 0o777 == 0o755
+    assert (place.tree / "gone").exists() and (place.tree / "tool").stat().st_mode & 0o777 == 0o700
     done = place.run("apply", kept, "nowhere", "--yes")
     assert done.returncode == 127 and b"'nowhere'" in done.stderr
     place.well("apply", kept, "--yes")
@@ -354,7 +355,7 @@ def test_a_link_out_of_the_project_must_be_wanted(place):
 
 def test_no_bits_to_become_somebody_else(place):
     kept = place.fresh("chmod 6755 tool; cp tool set; chmod 6755 set; mkdir -m 3777 sticky")
-    place.well("apply", kept, "--yes")
+    place.well("apply", kept, "--yes", "--also", "tool")
     for name in ("tool", "set", "sticky"):
         assert (place.tree / name).stat().st_mode & 0o7000 == 0, name
     assert (place.tree / "set").stat().st_mode & 0o777 == 0o755

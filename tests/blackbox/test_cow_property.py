@@ -77,16 +77,17 @@ class Case:
         done = support.sandbox_run(*words, caller=self.caller, env=self.env)
         assert done.returncode == 0, (words, done.stdout, done.stderr)
 
-    def apply(self, kept, wanted):
-        """Links that lead out of the tree wait until they are named one by one; nothing else does."""
-        done = support.sandbox_run("apply", kept, "--yes", "--json", caller=self.caller, env=self.env)
+    def apply(self, kept, wanted, executed):
+        """Links that lead out of the tree, and files that become executable, wait until they are named one by one."""
+        words = ("apply", kept, "--yes", *(word for path in executed for word in ("--also", os.fsdecode(path))))
+        done = support.sandbox_run(*words, "--json", caller=self.caller, env=self.env)
         conflicts = json.loads(done.stdout)["conflicts"]
         assert done.returncode == (126 if conflicts else 0), done
         held = list(paths_of(conflicts))
         assert all(wanted[path][0] == "link" for path in held), conflicts
         assert all("leads out" in conflict["why"] for conflict in conflicts), conflicts
         if held:
-            self.command("apply", kept, "--yes", *(word for path in held for word in ("--force", os.fsdecode(path))))
+            self.command(*words, *(word for path in held for word in ("--force", os.fsdecode(path))))
 
     def check(self):
         before = trees.look(self.tree, exactly=True)
@@ -99,7 +100,7 @@ class Case:
         assert told == set(trees.differing(looks, wanted)), "the list is not what differs"
         if not told:
             return
-        self.apply(result["changes_id"], wanted)
+        self.apply(result["changes_id"], wanted, paths_of(change for change in result["changes"] if "executes" in change))
         assert not trees.differing(wanted, trees.look(self.tree)), "applied, it is something else"
         self.command("undo", result["changes_id"], "--yes")
         assert not trees.differing(looks, trees.look(self.tree)), "not as it was"
