@@ -123,6 +123,10 @@ static void finish_with(struct execution *e, sbr_result *result, struct response
     counters_add_run(&e->server->counters, result ? result->language.name : NULL, result,
                      e->ended_us - e->started_us);
     spans_add(&e->server->spans, e, result ? result->report.exit_code : -1);
+    if (result && e->ended) {
+        e->files = result->files; /* replies do not say where they are */
+        result->files = (struct output_files){ .n = 0 };
+    }
     sbr_result_free(result);
     loop_remove(&e->server->loop, &e->watch);
     e->spent = take_ptr(e->job);
@@ -136,6 +140,7 @@ static void finish_with(struct execution *e, sbr_result *result, struct response
         execution_reply(e, waiter);
     if (e->ended)
         e->ended(e, e->ended_context);
+    output_files_done(&e->files);
 }
 
 json_t *execution_tree(const struct execution *e)
