@@ -132,7 +132,7 @@ cross-build:
 
 # The servers for agents and of other services' interfaces, by their black-box tests; those with clients
 # of registries take longer and reach no other code.  A confined process may set no signal stack.
-SANITIZED := (test_mcp.py or test_mcp_hostile or test_mcp_roots or test_http_mcp or test_dialect) \
+SANITIZED := (test_endings or test_mcp.py or test_mcp_hostile or test_mcp_roots or test_http_mcp or test_dialect) \
 	and not test_the_client and not clients_that_nobody
 
 asan: ## unit tests, saved fuzz inputs, MCP and dialects under AddressSanitizer and UBSan

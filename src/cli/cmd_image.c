@@ -237,20 +237,22 @@ static int list_run(const struct options *o, sbr_error *err)
 {
     struct jsonw j;
     struct listing_of list = { 0 };
+    int r;
 
     jsonw_init(&j, present_has_lines());
     list.j = o->json ? &j : NULL;
     jsonw_open(&j, NULL, '{');
     jsonw_open(&j, "images", '[');
-    if (image_store_list(show_item, &list, err) < 0)
-        return err->code;
+    r = image_store_list(show_item, &list, err);
     jsonw_close(&j, ']');
     jsonw_close(&j, '}');
-    if (o->json)
+    if (r == 0 && o->json)
         present_json(&j);
-    else if (!list.n)
+    else
+        free(jsonw_take(&j));
+    if (r == 0 && !o->json && !list.n)
         fprintf(stderr, "there is no image yet; `sandbox-run image pull debian:12` brings one\n");
-    return 0;
+    return r;
 }
 
 static void put_list(struct jsonw *j, const char *key, const struct string_list *list)

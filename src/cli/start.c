@@ -491,7 +491,8 @@ int start_request(struct options *o, const char *title, bool stdin_is_program)
         fputs(
             "sandbox-run: the language's whole library is being compiled in the background, once\n",
             stderr);
-    runner_leave(front.job);
+    sbr_result_free(result);
+    runner_leave(front.runtime, front.job);
     (void)fflush(stdout);
     report_memory(o);
     settings_retain(o);

@@ -236,14 +236,18 @@ const struct language *runner_owes_prepared(const sbr_job *job)
     return job && job->owes_prepared ? job->language : NULL;
 }
 
-void runner_leave(sbr_job *job)
+void runner_leave(sbr_runtime *rt, sbr_job *job)
 {
     /* The process ends, and freeing would only delay that: memory that is still pointed at is no
      * leak, whoever looks for leaks. */
-    static sbr_job *volatile left;
+    static struct {
+        sbr_runtime *volatile rt;
+        sbr_job *volatile job;
+    } left;
 
-    left = job;
-    job_leave(left);
+    left.rt = rt;
+    left.job = job;
+    job_leave(left.job);
 }
 
 int runner_plan(const sbr_runtime *rt, const sbr_request *req, struct plan **ret, sbr_error *err)

@@ -110,8 +110,9 @@ const char *runner_earlier_output(const sbr_job *job);
 bool runner_lost_reader(const sbr_job *job);
 /* The language whose prepare stage was left out, because the program could do without; or NULL. */
 const struct language *runner_owes_prepared(const sbr_job *job);
-/* In place of sbr_job_free for a process that ends right after: the kernel frees the memory. */
-void runner_leave(sbr_job *job);
+/* In place of sbr_job_free and sbr_runtime_close for a process that ends right after: the kernel
+ * frees the memory.  Each may be NULL. */
+void runner_leave(sbr_runtime *rt, sbr_job *job);
 
 /* For a request of a session's kernel (sbr_request.kernel). */
 
