@@ -68,7 +68,7 @@ ROWS = (
          "config/audit_files.c", "config/retention.c", "http/ownership.c", "http/token.c", "lib/image_daemon.c",
          "lib/image_fetch_dir.c", "lib/image_layout.c", "lib/image_making.c", "session/cell_record.c",
          "session/connection_lines.c", "session/session_dir.c", "session/session_files.c", "session/snapshot.c",
-         "work/build_artifacts.c", "work/results.c"),
+         "work/results.c"),
         "save_file_open() (base/save.h), which looks at the way before the run", OUTER),
 )
 
