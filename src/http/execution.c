@@ -167,6 +167,13 @@ static void job_event(void *context, uint32_t events)
         finish(e, r == 1 ? result : NULL, &err);
 }
 
+/* Its trees are open: it goes on in the loop, and fails there if they could not be opened. */
+static void begin_job(struct execution *e)
+{
+    if (loop_add(&e->server->loop, &e->watch, EPOLLIN) < 0 || e->cancelled)
+        execution_cancel(e);
+}
+
 static int connect_job(struct execution *e, sbr_error *err)
 {
     sbr_job *job = e->job;
@@ -179,7 +186,7 @@ static int connect_job(struct execution *e, sbr_error *err)
         (e->takes_stdin && sbr_job_write_stdin(job, "", 0) < 0))
         return err_set(err, SBR_E_BUG, "http", "the job has begun already");
     e->watch = loop_watch_of(sbr_job_fd(job), job_event, e);
-    if (runner_has_trees(job) && execution_trees_are_later(e))
+    if (runner_has_trees(job) && execution_trees_are_later(e, begin_job))
         return 0;
     if (loop_add(&e->server->loop, &e->watch, EPOLLIN) < 0)
         return err_set_errno(err, "http", "cannot watch the job");
