@@ -20,7 +20,7 @@ static void ask(const char *text)
         enum exclude_answer file = exclude_ask(&rules, path, false);
 
         FUZZ_ASSERT(file != EXCLUDE_NO ||
-                    !exclude_ask(&(struct exclude){ &none, &none, { 0 } }, path, false));
+                    !exclude_ask(&(struct exclude){ .outs = &none, .ins = &none }, path, false));
         (void)exclude_ask(&rules, path, true);
         (void)exclude_reaches_below(&rules, path);
         (void)exclude_by_content(file, rest, strlen(rest), true);
