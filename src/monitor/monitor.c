@@ -96,7 +96,8 @@ static void oom_happened(void *context, uint32_t events)
 
     (void)events;
     loop_remove(m->loop, &m->oom_watch);
-    excess(m, STOP_MEMORY);
+    if (!cgroup_is_removed(&m->box->cgroup)) /* as when the engine is killed */
+        excess(m, STOP_MEMORY);
 }
 
 static const enum stop_reason limit_stops[] = { [INIT_LIMIT_MEMORY] = STOP_MEMORY,
@@ -114,8 +115,7 @@ static void init_died(void *context, uint32_t events)
 
     (void)events;
     loop_remove(m->loop, &m->init_watch);
-    if (state == REPORT_LIMIT && m->seen.stop == STOP_NONE &&
-        limit < ARRAY_LEN(limit_stops))
+    if (state == REPORT_LIMIT && m->seen.stop == STOP_NONE && limit < ARRAY_LEN(limit_stops))
         m->seen.stop = limit_stops[limit];
     m->seen.reported = state == REPORT_EXITED;
     m->seen.wait_status = report->wait_status;
