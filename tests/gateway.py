@@ -1,5 +1,6 @@
 """The HTTP gateway (`sandbox-run-http`) for tests: started on a socket and a port of its own, ended with a look."""
 import base64
+import concurrent.futures
 import contextlib
 import http.client
 import json
@@ -9,6 +10,7 @@ import re
 import signal
 import socket
 import subprocess
+import time
 
 import pytest
 
@@ -18,6 +20,7 @@ import support
 PROGRAM = support.BUILD / "sandbox-run-http"
 FRONT = "sandbox-run-fro"  # the kernel keeps 15 characters
 END_S = 20
+WAIT_S = 2  # of others beside what takes long, while other tests run; alone it is below a tenth
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -53,6 +56,8 @@ class Gateway:
         self.options = [str(option) for option in options]
         self.process = self.address = None
         self.private = []  # further places that no reply names
+        if len(pathlib.Path(self.env.get("HOME", "/")).parts) > 2:  # a home that sandboxes have, too, says nothing
+            self.private.append(self.env["HOME"])
 
     def __enter__(self):
         if not self.program.exists():
@@ -99,14 +104,14 @@ class Gateway:
         with contextlib.closing(connection):
             connection.request(method, path, body, names)
             reply = Reply(connection.getresponse())
-        self.check_paths(reply, repr((method, path, body, names)))
+        self.check_paths(reply.body.decode("utf-8", "replace") + str(reply.headers), repr((method, path, body, names)))
         return reply
 
-    def check_paths(self, reply, said):
+    def check_paths(self, text, said=""):
         """No reply names a place of the host that its request did not name."""
-        text = reply.body.decode("utf-8", "replace") + str(reply.headers)
         for place in (str(self.folder), str(support.BUILD), str(support.TEST_BUILD), str(support.REPO), *self.private):
-            assert place not in text or place in said, (place, text[max(0, text.index(place) - 300):][:600])
+            inside = place + "/"  # a checkout may lie at /work/main, beside which programs inside have /work/main.c
+            assert inside not in text or place in said, (place, text[max(0, text.index(inside) - 300):][:600])
 
     def run(self, body, **rest):
         """The result of a run that is waited for."""
@@ -125,6 +130,7 @@ class Gateway:
             with contextlib.suppress(ConnectionResetError):
                 while piece := peer.recv(65536):
                     answer += piece
+            self.check_paths(answer.decode("utf-8", "replace"), repr(data))
             return answer
 
     def token(self, name, *options):
@@ -167,10 +173,33 @@ def children_are_gone(gateway):
     return engine.within(20, lambda: not runs_of(gateway))
 
 
+@contextlib.contextmanager
+def others(http):
+    """Somebody else asks all the time; the longest time that an answer took is in the list at the end."""
+    worst, over = [0.0], []
+
+    def look():
+        with contextlib.closing(http.connect()) as connection:
+            while not over:
+                begin = time.monotonic()
+                connection.request("GET", "/healthz")
+                connection.getresponse().read()
+                worst[0] = max(worst[0], time.monotonic() - begin)
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        looking = pool.submit(look)
+        try:
+            yield worst
+        finally:
+            over.append(True)
+            looking.result()
+
+
 class WebSocket:
     """A client of RFC 6455, as far as the gateway needs one: text and binary messages, no fragments."""
 
     def __init__(self, gateway, path, token=None, **headers):
+        self.gateway = gateway
         self.connection = gateway.connect(tcp=token is not None)
         names = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
                  "Sec-WebSocket-Key": base64.b64encode(os.urandom(16)).decode(),
@@ -202,7 +231,9 @@ class WebSocket:
                 return
             if length >= 126:
                 length = int.from_bytes(self.file.read(2 if length == 126 else 8), "big")
-            yield json.loads(self.file.read(length))
+            text = self.file.read(length).decode("utf-8", "replace")
+            self.gateway.check_paths(text)
+            yield json.loads(text)
 
     def close(self):
         self.reply.fp = None  # it would flush what is closed

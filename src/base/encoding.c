@@ -36,16 +36,38 @@ char *encoding_to_base64(const void *data, size_t len)
     return text;
 }
 
-/* Its place among the digits, or -1.  A search for each would take 150 ns a byte. */
+/* The place of each digit among them, plus one; 0: it is none.  A body may have megabytes of them. */
+/* clang-format off */
+static const unsigned char base64_places[256] = {
+    ['A'] = 1, ['B'] = 2, ['C'] = 3, ['D'] = 4, ['E'] = 5, ['F'] = 6, ['G'] = 7, ['H'] = 8,
+    ['I'] = 9, ['J'] = 10, ['K'] = 11, ['L'] = 12, ['M'] = 13, ['N'] = 14, ['O'] = 15, ['P'] = 16,
+    ['Q'] = 17, ['R'] = 18, ['S'] = 19, ['T'] = 20, ['U'] = 21, ['V'] = 22, ['W'] = 23, ['X'] = 24,
+    ['Y'] = 25, ['Z'] = 26, ['a'] = 27, ['b'] = 28, ['c'] = 29, ['d'] = 30, ['e'] = 31, ['f'] = 32,
+    ['g'] = 33, ['h'] = 34, ['i'] = 35, ['j'] = 36, ['k'] = 37, ['l'] = 38, ['m'] = 39, ['n'] = 40,
+    ['o'] = 41, ['p'] = 42, ['q'] = 43, ['r'] = 44, ['s'] = 45, ['t'] = 46, ['u'] = 47, ['v'] = 48,
+    ['w'] = 49, ['x'] = 50, ['y'] = 51, ['z'] = 52, ['0'] = 53, ['1'] = 54, ['2'] = 55, ['3'] = 56,
+    ['4'] = 57, ['5'] = 58, ['6'] = 59, ['7'] = 60, ['8'] = 61, ['9'] = 62, ['+'] = 63, ['/'] = 64,
+};
+/* clang-format on */
+
 static int digit_value(char c)
 {
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
+    return base64_places[(unsigned char)c] - 1;
+}
+
+/* Four digits in the midst of the text. */
+static bool decode_plain(const char *text, char *out)
+{
+    uint32_t a = base64_places[(unsigned char)text[0]], b = base64_places[(unsigned char)text[1]];
+    uint32_t c = base64_places[(unsigned char)text[2]], d = base64_places[(unsigned char)text[3]];
+    uint32_t value = (a - 1) << 18 | (b - 1) << 12 | (c - 1) << 6 | (d - 1);
+
+    if (!a || !b || !c || !d)
+        return false;
+    out[0] = (char)(value >> 16);
+    out[1] = (char)(value >> 8);
+    out[2] = (char)value;
+    return true;
 }
 
 /* Value of four digits with `padding` trailing '=', or -1. */
@@ -66,30 +88,42 @@ static int32_t decode_group(const char *text, unsigned int padding)
     return (int32_t)value;
 }
 
+/* The last four, which may be less than three bytes; how many, or -1. */
+static int decode_last(const char *text, char *out)
+{
+    unsigned int padding = (text[3] == '=') + (text[2] == '=');
+    int32_t value = decode_group(text, padding);
+
+    for (unsigned int i = 0; value >= 0 && i < 3 - padding; i++)
+        out[i] = (char)(value >> (16 - 8 * i));
+    return value < 0 ? -1 : (int)(3 - padding);
+}
+
 int encoding_from_base64(const char *text, char **ret, size_t *ret_len)
 {
-    size_t len = strlen(text), used = 0;
-    char *data;
+    size_t len = strlen(text), i = 0;
+    char *data, *out;
+    int last = 0;
 
     if (len % 4 != 0)
         return -1;
-    data = malloc(len / 4 * 3 + 1);
+    data = out = malloc(len / 4 * 3 + 1);
     if (!data)
         return -1;
-    for (size_t i = 0; i < len; i += 4) {
-        unsigned int padding = i + 4 < len ? 0 : (text[i + 3] == '=') + (text[i + 2] == '=');
-        int32_t value = decode_group(text + i, padding);
-
-        if (value < 0) {
-            free(data);
-            return -1;
-        }
-        for (unsigned int byte = 0; byte < 3 - padding; byte++)
-            data[used++] = (char)(value >> (16 - 8 * byte));
+    while (i + 4 < len && decode_plain(text + i, out)) {
+        i += 4;
+        out += 3;
     }
-    data[used] = '\0';
+    if (len)
+        last = i + 4 == len ? decode_last(text + i, out) : -1;
+    if (last < 0) {
+        free(data);
+        return -1;
+    }
+    out += last;
+    *out = '\0';
     *ret = data;
-    *ret_len = used;
+    *ret_len = (size_t)(out - data);
     return 0;
 }
 

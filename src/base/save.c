@@ -73,6 +73,11 @@ static int refuse_way(const char *path, const struct way *way, const struct save
                        "'%.200s' goes through the link '%s' of a project or volume, and such a "
                        "link is not followed; name what it leads to",
                        path, name);
+    if (way->fd >= 0 && way->foreign)
+        return err_set(err, SBR_E_DENIED, STAGE,
+                       "'%.200s' goes through the link '%s' of another user, and such a link is "
+                       "not followed; name what it leads to",
+                       path, name);
     return 0;
 }
 
@@ -81,7 +86,8 @@ static struct way walk(const char *path, const struct save_trees *trees, bool ma
     const struct way_rules rules = { .trees = trees ? trees->items : NULL,
                                      .n_trees = trees ? trees->n : 0,
                                      .make = make,
-                                     .no_links = true };
+                                     .no_links = true,
+                                     .own_links = true };
 
     return way_follow(path, &rules);
 }

@@ -24,6 +24,20 @@ int user_dir_fail(const struct user_dir_kind *kind, const char *what, const char
     return err_set_errno(err, kind->noun, "cannot %s '%.250s'%s", what, path, advice);
 }
 
+bool user_dir_is_foreign(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && st.st_uid != geteuid() && st.st_uid != 0;
+}
+
+const char *user_dir_home(void)
+{
+    const char *home = getenv("HOME");
+
+    return home && home[0] == '/' && !user_dir_is_foreign(home) ? home : NULL;
+}
+
 static void shared_path(char path[USER_DIR_SIZE])
 {
     snprintf(path, USER_DIR_SIZE, "/var/tmp/sandbox-run-%u", (unsigned int)geteuid());

@@ -41,6 +41,14 @@ int user_dir_path(const struct user_dir_kind *kind, char *buf, size_t size, sbr_
 /* The first place that the environment names, without a look at it; false: there is none. */
 bool user_dir_guess(const struct user_dir_kind *kind, char path[USER_DIR_SIZE]);
 
+/* Whether another user, neither root nor we, chooses what is in the directory. */
+bool user_dir_is_foreign(const char *path);
+
+/* HOME, from which settings, credentials and tools are taken; NULL: none, or that of another user,
+ * as it can be with sudo.  Their links would name any file of ours, and their settings what is
+ * read. */
+const char *user_dir_home(void);
+
 #define scoped_user_dir __attribute__((cleanup(user_dir_done)))
 
 /* The current errno, with advice for the user. */

@@ -194,3 +194,28 @@ struct way way_walk(const char *path, const struct stat *top)
 
     return way_follow(path, &(struct way_rules){ .trees = &tree, .n_trees = 1 });
 }
+
+int way_open(const char *path, int flags)
+{
+    const char *slash = strrchr(path, '/');
+    char above[PATH_MAX];
+    scoped_fd int dir = -1;
+    struct way way;
+
+    if (strlen(path) >= sizeof(above)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    snprintf(above, sizeof(above), "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    way = way_follow(above, &(struct way_rules){ .own_links = true });
+    dir = way.fd;
+    if (dir < 0 || !way.whole) {
+        errno = way.foreign ? ELOOP : way.error ? way.error : ENOTDIR;
+        return -1;
+    }
+    return openat(dir,
+                  slash && slash[1] ? slash + 1
+                  : slash           ? "."
+                                    : path,
+                  flags | O_NOFOLLOW | O_CLOEXEC);
+}

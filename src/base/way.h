@@ -43,6 +43,10 @@ struct way way_follow(const char *path, const struct way_rules *rules);
 /* The same with one tree that is written to, and all links. */
 struct way way_walk(const char *path, const struct stat *top);
 
+/* Opens what the path names, with O_NOFOLLOW and O_CLOEXEC.  A link on the way is followed unless a
+ * third user can change it: ELOOP.  -1 with errno. */
+int way_open(const char *path, int flags);
+
 /* Whether `top` is the directory or one above it.  Compares inodes, so that links and bind mounts
  * hide nothing.  A directory that cannot be read counts as found. */
 bool way_is_below(int dir_fd, const struct stat *top);

@@ -10,10 +10,12 @@
 
 #include "base/encoding.h"
 #include "base/scope.h"
+#include "changes/beneath.h"
 #include "changes/copy_file.h"
 #include "changes/node.h"
 
 #define ASIDE ".sandbox-run-" /* and a random id: a file that is not whole yet */
+#define ASIDE_SIZE (sizeof(ASIDE) + ENCODING_ID_SIZE)
 #define WHY_SIZE 160
 
 static const char *const skip_reasons[N_SKIPS] = {
@@ -60,29 +62,65 @@ static int open_parent(int dir_fd, const char *path, const char **ret_name)
     return take_fd(at);
 }
 
-/* Made aside and renamed: no process sees half of it. 0, or -1 with errno. */
-static int save_as(int from_fd, uint64_t size, bool executable, int dir_fd, const char *name)
+/* A name that nobody else uses: another call may save to the same directory. */
+static int name_aside(char aside[ASIDE_SIZE])
 {
-    char aside[sizeof(ASIDE) + ENCODING_ID_SIZE] = ASIDE;
-    struct copy_file how = { 0 };
-    scoped_fd int fd = -1;
-    int r = -1;
+    memcpy(aside, ASIDE, sizeof(ASIDE));
+    return encoding_random_id(aside + sizeof(ASIDE) - 1);
+}
 
-    if (encoding_random_id(aside + sizeof(ASIDE) - 1) < 0)
+/* 0, or -1 with errno. */
+static int give_name(int dir_fd, const char *aside, const char *name)
+{
+    int saved;
+
+    if (renameat(dir_fd, aside, dir_fd, name) == 0)
+        return 0;
+    saved = errno;
+    (void)unlinkat(dir_fd, aside, 0);
+    errno = saved;
+    return -1;
+}
+
+/* Made aside and renamed: no process sees half of it. */
+int deliver_file(int from_fd, uint64_t size, bool executable, int dir_fd, const char *path)
+{
+    char aside[ASIDE_SIZE];
+    struct copy_file how = { 0 };
+    const char *name;
+    scoped_fd int parent = open_parent(dir_fd, path, &name), fd = -1;
+
+    if (parent < 0 || name_aside(aside) < 0)
         return -1;
-    fd = openat(dir_fd, aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+    fd = openat(parent, aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                 executable ? 0777 : 0666);
     if (fd < 0)
         return -1;
-    if (copy_file(from_fd, fd, size, &how) == 0)
-        r = renameat(dir_fd, aside, dir_fd, name);
-    if (r < 0) {
+    if (copy_file(from_fd, fd, size, &how) < 0) {
         int saved = errno;
 
-        (void)unlinkat(dir_fd, aside, 0);
+        (void)unlinkat(parent, aside, 0);
         errno = saved;
+        return -1;
     }
-    return r;
+    return give_name(parent, aside, name);
+}
+
+/* Who uses the copies follows their links, as the caller. */
+int deliver_link(const char *text, int dir_fd, const char *path)
+{
+    char aside[ASIDE_SIZE];
+    const char *name;
+    scoped_fd int parent = -1;
+
+    if (text[0] == '/' || !beneath_link_stays(dir_fd, "", path, text)) {
+        errno = EXDEV;
+        return -1;
+    }
+    parent = open_parent(dir_fd, path, &name);
+    if (parent < 0 || name_aside(aside) < 0 || symlinkat(text, parent, aside) < 0)
+        return -1;
+    return give_name(parent, aside, name);
 }
 
 /* Why a file could not be saved, from errno.  True: the host is to blame, not a name that the
@@ -133,12 +171,10 @@ static int save_file(struct delivery *d, const struct collect_list_entry *entry,
                      char why[WHY_SIZE])
 {
     struct node_state seen;
-    scoped_fd int from_fd = node_open_file(d->collected->content_fd, path, &seen), parent = -1;
-    const char *name = NULL;
+    scoped_fd int from_fd = node_open_file(d->collected->content_fd, path, &seen);
 
-    if (from_fd >= 0)
-        parent = open_parent(d->dir_fd, path_below(d->rule, path), &name);
-    if (parent < 0 || save_as(from_fd, seen.node.size, entry->mode & S_IXUSR, parent, name) < 0) {
+    if (from_fd < 0 || deliver_file(from_fd, seen.node.size, entry->mode & S_IXUSR, d->dir_fd,
+                                    path_below(d->rule, path)) < 0) {
         int saved = errno;
 
         if (explain(why) && !d->failed) {

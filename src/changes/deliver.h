@@ -13,4 +13,9 @@
 int deliver(const struct output_rule *rule, const struct collected *collected,
             const struct save_trees *trees, struct output_files *files, sbr_error *err) must_check;
 
+/* One file below `dir_fd` by the same rules; 0, or -1 with errno. */
+int deliver_file(int from_fd, uint64_t size, bool executable, int dir_fd, const char *path);
+/* The same for a link.  EXDEV: it leads out of `dir_fd`, and was not made. */
+int deliver_link(const char *text, int dir_fd, const char *path);
+
 #endif

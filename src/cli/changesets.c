@@ -49,7 +49,7 @@ static void print_change(FILE *out, const struct changes *changes, const struct 
                          bool coming)
 {
     const struct node *node = c->op == CHANGE_DELETED ? &c->base : &c->now;
-    const char *executes = executes_change(c);
+    const char *executes = executes_change(c), *mark = executes_mark(c);
     char size[SIZE_TEXT_SIZE];
 
     fprintf(out, "%-8s  ", coming ? coming_names[c->op] : change_op_name(c->op));
@@ -71,6 +71,8 @@ static void print_change(FILE *out, const struct changes *changes, const struct 
     }
     if (executes)
         fprintf(out, "  (%s: others execute it)", executes);
+    else if (mark)
+        fprintf(out, "  (%s)", mark);
     fputs(c->raced ? "  (changed outside meanwhile)\n" : "\n", out);
 }
 

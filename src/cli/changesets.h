@@ -11,8 +11,8 @@
 struct changeset_options {
     bool yes;           /* the question is answered */
     struct texts force; /* paths that are applied or undone though they conflict */
-    struct texts also; /* paths that others execute */
-    bool executed;     /* the person agreed to all of them */
+    struct texts also;  /* paths that others execute */
+    bool executed;      /* the person agreed to all of them */
 };
 extern const struct option options_changeset[];
 

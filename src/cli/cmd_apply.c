@@ -109,9 +109,9 @@ const struct command cmd_apply = {
         "  sandbox-run apply 3f9ac0 src --yes        those in src only, without asking\n"
         "  sandbox-run apply 3f9ac0 --force a.txt    a.txt too, though it was changed since\n\n"
         "A file that was changed since the run is a conflict: then nothing is applied, and the\n"
-        "status is 126.  What git, an editor, CI or an agent executes is listed apart and left "
-        "out\n"
-        "unless its path or --also names it, or a second answer at a terminal takes it.\n"
+        "status is 126.  What git, an editor, CI or an agent executes, and a file that becomes\n"
+        "executable, is listed apart and left out unless its path or --also names it, or a second\n"
+        "answer at a terminal takes it.\n"
         "Each file is replaced in one step: after an interruption, repeat the\n"
         "command.  `sandbox-run undo ID` takes everything back.\n",
     .options = (const struct option *const[]){ options_report, options_changeset, options_look,

@@ -48,6 +48,7 @@ static bool is_no_name(const char *last)
 int host_path(const char *path, char **ret, sbr_error *err)
 {
     scoped_free char *full = NULL;
+    const char *typed;
     char *last, real[PATH_MAX];
     size_t len;
 
@@ -57,15 +58,19 @@ int host_path(const char *path, char **ret, sbr_error *err)
     }
     if (make_absolute(path, &full, err) < 0)
         return err->code;
+    /* Resolved from the directory in which we are: who owns one above it could put a link there. */
+    typed = is_below_home(path) ? full : full + strlen(full) - strlen(path);
     for (len = strlen(full); len > 1 && full[len - 1] == '/'; len--)
         full[len - 1] = '\0';
     last = strrchr(full, '/') + 1;
     if (is_no_name(last)) {
-        *ret = realpath(full, real) ? strdup(real) : take_ptr(full);
+        *ret = realpath(typed, real) ? strdup(real) : take_ptr(full);
         return *ret ? 0 : err_set_oom(err, "options");
     }
     last[-1] = '\0';
-    return join(realpath(*full ? full : "/", real) ? real : full, last, ret, err);
+    if (typed == full && !*full)
+        typed = "/";
+    return join(realpath(typed == last ? "." : typed, real) ? real : full, last, ret, err);
 }
 
 int host_path_unresolved(const char *path, char **ret, sbr_error *err)

@@ -247,6 +247,7 @@ void e2b_end_calls(struct e2b_sandbox *s)
 
         c->ended = true;
         if (c->streams) {
+            c->broken = true; /* its client must not take the part for the whole */
             leave_sandbox(c);
             resume(c);
         } else {

@@ -137,6 +137,8 @@ static void start(struct gojudge_run *run, struct gojudge_command *c, json_t *re
     if (submission_begin(run->x->server, &run->tenant, request, &extra, &c->execution, &fault) <
         0) {
         c->execution = NULL;
+        roots_hide_in(&run->x->server->roots, run->tenant.name, fault.err.message,
+                      sizeof(fault.err.message));
         c->result = gojudge_failure(fault.err.message);
         close_ends(c);
         return;

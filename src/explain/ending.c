@@ -1,9 +1,11 @@
 #include "explain/ending.h"
 
+#include <ctype.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
+#define ASSEMBLER "Assembler messages:"
 #define IN_FILE "` in the language's file"
 
 /* Whom a sentence is about, and how limits are set for it: `before` OPTION `after`, and with a
@@ -123,15 +125,62 @@ void ending_explain(sbr_result *result, enum stage stage, bool inodes)
 }
 
 /* How compilers tell that a program of theirs was killed, for example by the machine when it lacks
- * memory: then nothing is known to be wrong with the code. */
-static const char *const killed[] = { " signal terminated program ", ": signal: killed",
-                                      "(signal: 9, SIGKILL" };
+ * memory: then nothing is known to be wrong with the code.  The driver writes it when the compiler
+ * is dead, so a whole line has this form, and nothing but `after` follows: texts of the source
+ * stand behind a place ("main.c:1:2: error: #error ..."), and their lines are shown after them. */
+static const struct killed {
+    const char *begins; /* behind the name of a driver or package where `named` */
+    const char *ends;   /* NULL: the name of a program */
+    const char *after;
+    bool named;
+} killed[] = {
+    { ": fatal error: Killed signal terminated program ", NULL, "compilation terminated.\n", true },
+    { ": /", ": signal: killed", "", true },
+    { "  process didn't exit successfully: ", " (signal: 9, SIGKILL: kill)", "", false },
+};
+
+static size_t name_len(const char *text, size_t len)
+{
+    size_t n = 0;
+
+    while (n < len && (isalnum((unsigned char)text[n]) || (text[n] && strchr("_+./-", text[n]))))
+        n++;
+    return n;
+}
+
+static bool tells_of_killed(const struct killed *row, const char *line, size_t len)
+{
+    size_t name = row->named ? name_len(line, len) : 0, begins = strlen(row->begins);
+    size_t ends = row->ends ? strlen(row->ends) : 0;
+
+    if ((row->named && !name) || len <= name + begins + ends ||
+        memcmp(line + name, row->begins, begins) != 0)
+        return false;
+    line += name + begins;
+    len -= name + begins;
+    return row->ends ? !memcmp(line + len - ends, row->ends, ends) : name_len(line, len) == len;
+}
 
 static bool has_killed_child(const struct output *said)
 {
-    for (size_t i = 0; said->data && i < ARRAY_LEN(killed); i++)
-        if (memmem(said->data, said->len, killed[i], strlen(killed[i])))
+    const char *text = said->tail ? said->tail : said->data;
+    size_t len = said->tail ? said->tail_len : said->len;
+
+    /* Texts for the assembler may have any lines. */
+    if (!text || memmem(text, len, ASSEMBLER, strlen(ASSEMBLER)))
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(killed); i++) {
+        size_t after = strlen(killed[i].after), left = len, line;
+
+        if (len <= after || memcmp(text + len - after, killed[i].after, after) != 0)
+            continue;
+        left -= after;
+        left -= text[left - 1] == '\n';
+        for (line = left; line && text[line - 1] != '\n';)
+            line--;
+        if (tells_of_killed(&killed[i], text + line, left - line))
             return true;
+    }
     return false;
 }
 

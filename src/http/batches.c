@@ -28,7 +28,8 @@ static void finish(struct batch *batch)
     for (size_t i = 0; i < batch->n; i++) {
         const struct execution *e = batch->items[i];
 
-        buf_printf(&out, "%s%s", i ? "," : "", e && e->result ? e->result : "null");
+        buf_add_text(&out, i ? "," : "");
+        buf_add_text(&out, e && e->text ? e->text->bytes : "null");
         if (e)
             batch->items[i]->held = false;
     }

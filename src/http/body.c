@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/scope.h"
+#include "http/handlers.h"
 #include "http/offload.h"
 #include "http/problem.h"
 #include "http/route.h"
@@ -19,7 +20,9 @@ struct reading {
     struct exchange *x; /* NULL: the client left */
     struct buf body;
     struct body_read *read;
+    struct tenant tenant;
     bool message, marked; /* of MCP; the fingerprint is wanted */
+    unsigned int flags;   /* of its route */
 };
 
 static struct link waiting = { &waiting, &waiting };
@@ -39,6 +42,7 @@ static void free_read(void *context)
     if (!read)
         return;
     json_decref(read->tree);
+    sbr_request_free(read->req);
     mcp_message_done(&read->message);
     free(read);
 }
@@ -49,6 +53,15 @@ static void free_reading(struct reading *r)
     free_read(r->read);
     buf_done(&r->body);
     free(r);
+}
+
+/* Files are decoded, and all of it is copied and checked. */
+static void make_request(struct reading *r)
+{
+    struct body_read *read = r->read;
+
+    (void)submission_read(r->server, &r->tenant, read->tree, &read->req, &read->fault);
+    json_decref(take_ptr(read->tree));
 }
 
 /* In the thread. */
@@ -63,6 +76,10 @@ static int work(struct offload *o, sbr_error *err)
         mcp_message_read(r->body.data, r->body.len, &r->read->message);
     else
         r->read->tree = submission_parse(r->body.data, r->body.len, &r->read->fault);
+    if (r->flags & ROUTE_SESSION && r->read->tree)
+        sessions_take_bounds(r->read->tree, &r->read->bounds);
+    if (r->flags & ROUTE_RUN && r->read->tree)
+        make_request(r);
     return 0;
 }
 
@@ -72,7 +89,8 @@ static void go_on(struct reading *r)
 
     x->read = take_ptr(r->read);
     x->free_read = free_read;
-    if (!r->message) { /* the tree of a message has all of it, and may wait for hours */
+    /* What was read has all of it, and may wait for hours. */
+    if (!r->message && !(r->flags & ROUTE_RUN)) {
         buf_done(&x->body);
         x->body = r->body;
         buf_init(&r->body, 0);
@@ -149,6 +167,8 @@ void body_take(struct exchange *x)
     r->server = x->server;
     r->x = x;
     r->message = x->route->flags & ROUTE_RPC;
+    r->flags = x->route->flags;
+    r->tenant = x->tenant;
     r->marked = exchange_header(x, "Idempotency-Key");
     r->body = x->body;
     buf_init(&x->body, x->server->options.max_body);

@@ -9,7 +9,9 @@
 
 /* What a thread has read: the `read` of an exchange whose body was large. */
 struct body_read {
-    json_t *tree; /* NULL: `fault` says why */
+    json_t *tree;              /* NULL: there is a request, or `fault` says why not */
+    sbr_request *req;          /* of a ROUTE_RUN, instead of the tree */
+    sbr_session_bounds bounds; /* of a ROUTE_SESSION, beside it */
     struct submission_fault fault;
     struct mcp_message message; /* instead of the tree, where messages come */
     char fingerprint[SHA256_HEX_SIZE];

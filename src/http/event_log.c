@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define FIRST_CAPACITY 16
+#define LONG_LINE ((size_t)256 << 10)
 
 void event_log_init(struct event_log *log, size_t max)
 {
@@ -45,31 +46,42 @@ static void drop_oldest(struct event_log *log)
     log->first++;
 }
 
-static int add_line(struct event_log *log, const char *text, size_t len)
+/* Takes the line over. */
+static int take_line(struct event_log *log, char *text, size_t len)
 {
-    char *copy;
-
-    if (log->n == log->capacity && grow(log) < 0)
+    if (!text || (log->n == log->capacity && grow(log) < 0)) {
+        free(text);
         return -1;
-    copy = strndup(text, len);
-    if (!copy)
-        return -1;
-    log->lines[(log->at + log->n++) % log->capacity] = (struct event_log_line){ copy, len };
+    }
+    log->lines[(log->at + log->n++) % log->capacity] = (struct event_log_line){ text, len };
     log->bytes += len;
     while (log->bytes > log->max && log->n > 1)
         drop_oldest(log);
     return 0;
 }
 
-int event_log_add(struct event_log *log, const struct buf *text)
+/* The result of a run may have as many bytes as the run wrote. */
+static bool is_one_long_line(const struct buf *text)
+{
+    return text->len >= LONG_LINE &&
+           memchr(text->data, '\n', text->len) == text->data + text->len - 1;
+}
+
+int event_log_add(struct event_log *log, struct buf *text)
 {
     const char *at = text->data, *end = text->data + text->len;
 
+    if (!text->failed && is_one_long_line(text)) {
+        text->data[text->len - 1] = '\0';
+        size_t len = text->len - 1;
+
+        return take_line(log, buf_take(text, NULL), len);
+    }
     while (at && at < end) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         size_t len = (size_t)((newline ? newline : end) - at);
 
-        if (add_line(log, at, len) < 0)
+        if (take_line(log, strndup(at, len), len) < 0)
             return -1;
         at += len + 1;
     }

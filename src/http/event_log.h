@@ -21,8 +21,9 @@ struct event_log {
 
 void event_log_init(struct event_log *log, size_t max);
 void event_log_done(struct event_log *log);
-/* Adds the lines of `text`, each with a newline.  0, or -1 without memory. */
-int event_log_add(struct event_log *log, const struct buf *text);
+/* Adds the lines of `text`, each with a newline; one that is alone and long is taken out of it.
+ * 0, or -1 without memory. */
+int event_log_add(struct event_log *log, struct buf *text);
 /* The line with this number; NULL: it is gone, or not there yet. */
 const struct event_log_line *event_log_get(const struct event_log *log, uint64_t number);
 /* The number that the next line gets. */

@@ -202,6 +202,19 @@ void exchange_reply_bytes(struct exchange *x, unsigned int status, const char *t
     exchange_reply_with(x, body ? status : HTTP_SERVICE_UNAVAILABLE, response);
 }
 
+void exchange_reply_text(struct exchange *x, unsigned int status, const char *type,
+                         struct response_text *text)
+{
+    struct response *response = text ? response_of_text(text) : NULL;
+
+    if (!response) {
+        exchange_reply_bytes(x, status, type, NULL, 0);
+        return;
+    }
+    response_add_header(response, HTTP_HEADER_CONTENT_TYPE, type);
+    exchange_reply_with(x, status, response);
+}
+
 void exchange_reply(struct exchange *x, unsigned int status, const char *type, char *body)
 {
     exchange_reply_bytes(x, status, type, body, body ? strlen(body) : 0);

@@ -69,6 +69,9 @@ const char *exchange_accepts(const struct exchange *x);
 void exchange_reply(struct exchange *x, unsigned int status, const char *type, char *body);
 void exchange_reply_bytes(struct exchange *x, unsigned int status, const char *type, char *body,
                           size_t len);
+/* The same of bytes that stay where they are. */
+void exchange_reply_text(struct exchange *x, unsigned int status, const char *type,
+                         struct response_text *text);
 void exchange_reply_with(struct exchange *x, unsigned int status, struct response *response);
 /* Adds a header to a reply that is made, and not sent. */
 void exchange_add_header(struct exchange *x, const char *name, const char *value);

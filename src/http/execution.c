@@ -10,6 +10,7 @@
 #include "base/scope.h"
 #include "http/agents.h"
 #include "http/execution_result.h"
+#include "http/execution_trees.h"
 #include "http/offload.h"
 #include "http/ownership.h"
 #include "http/reader.h"
@@ -28,7 +29,7 @@
 
 static void recount(struct execution *e)
 {
-    size_t bytes = e->log.bytes + (e->result ? strlen(e->result) : 0);
+    size_t bytes = e->log.bytes + (e->text ? e->text->len : 0);
 
     e->server->kept_bytes += bytes - e->counted_bytes;
     e->counted_bytes = bytes;
@@ -86,7 +87,7 @@ void execution_reply(const struct execution *e, struct exchange *x)
     else if (e->is_error)
         problem_reply_error(x, &e->err);
     else
-        exchange_reply(x, HTTP_OK, JSON_TYPE, e->result ? strdup(e->result) : NULL);
+        exchange_reply_text(x, HTTP_OK, JSON_TYPE, e->text);
 }
 
 static void add_end(struct execution *e)
@@ -96,12 +97,13 @@ static void add_end(struct execution *e)
     if (!e->keeps_events)
         return;
     buf_init(&lines, LINES_MAX);
-    event_lines_end(&e->lines, e->result, &lines);
+    event_lines_end(&e->lines, execution_result(e), &lines);
     note(e, &lines);
 }
 
 /* `text` is the result, if it was written already. */
-static void finish_with(struct execution *e, sbr_result *result, char *text, const sbr_error *err)
+static void finish_with(struct execution *e, sbr_result *result, struct response_text *text,
+                        const sbr_error *err)
 {
     struct exchange *waiter = e->waiter;
 
@@ -111,9 +113,7 @@ static void finish_with(struct execution *e, sbr_result *result, char *text, con
         e->err = *err;
         roots_hide_in(&e->server->roots, e->tenant, e->err.message, sizeof(e->err.message));
     }
-    if (!text)
-        text = execution_result_text(e, result);
-    e->result = text;
+    e->text = text ? text : execution_result_text(e, result);
     if (result && result->changes_id[0])
         ownership_note_changes(e->tenant, result->changes_id);
     snprintf(e->outcome, sizeof(e->outcome), "%s",
@@ -123,6 +123,10 @@ static void finish_with(struct execution *e, sbr_result *result, char *text, con
     counters_add_run(&e->server->counters, result ? result->language.name : NULL, result,
                      e->ended_us - e->started_us);
     spans_add(&e->server->spans, e, result ? result->report.exit_code : -1);
+    if (result && e->ended) {
+        e->files = result->files; /* replies do not say where they are */
+        result->files = (struct output_files){ .n = 0 };
+    }
     sbr_result_free(result);
     loop_remove(&e->server->loop, &e->watch);
     e->spent = take_ptr(e->job);
@@ -136,11 +140,12 @@ static void finish_with(struct execution *e, sbr_result *result, char *text, con
         execution_reply(e, waiter);
     if (e->ended)
         e->ended(e, e->ended_context);
+    output_files_done(&e->files);
 }
 
 json_t *execution_tree(const struct execution *e)
 {
-    return e->tree ? json_incref(e->tree) : json_read_own(e->result, JSON_ALLOW_NUL);
+    return e->tree ? json_incref(e->tree) : json_read_own(execution_result(e), JSON_ALLOW_NUL);
 }
 
 static void finish(struct execution *e, sbr_result *result, const sbr_error *err)
@@ -174,6 +179,8 @@ static int connect_job(struct execution *e, sbr_error *err)
         (e->takes_stdin && sbr_job_write_stdin(job, "", 0) < 0))
         return err_set(err, SBR_E_BUG, "http", "the job has begun already");
     e->watch = loop_watch_of(sbr_job_fd(job), job_event, e);
+    if (runner_has_trees(job) && execution_trees_are_later(e))
+        return 0;
     if (loop_add(&e->server->loop, &e->watch, EPOLLIN) < 0)
         return err_set_errno(err, "http", "cannot watch the job");
     return 0;
@@ -275,7 +282,7 @@ void execution_end(struct execution *e, const char *result, const sbr_error *err
         e->err = (sbr_error){ 0 };
     else
         e->err = err ? *err : unknown;
-    e->result = result ? strdup(result) : result_error_to_json(&e->err);
+    e->text = response_text_of(result ? strdup(result) : result_error_to_json(&e->err));
     snprintf(e->outcome, sizeof(e->outcome), "%s",
              result ? "done" : result_error_name(e->err.code));
     if (e->is_error)
@@ -317,7 +324,7 @@ void execution_wait(struct execution *e, struct exchange *x)
 void execution_cancel(struct execution *e)
 {
     e->cancelled = true;
-    if (e->job)
+    if (e->job && !e->opening)
         sbr_job_cancel(e->job);
     if (e->stop_fd >= 0)
         (void)eventfd_write(e->stop_fd, 1);
@@ -338,6 +345,8 @@ void execution_tidy(struct server *server)
 
 void execution_free(struct execution *e)
 {
+    if (e->opening) /* the gateway ends, and a thread still has the job */
+        return;
     if (e->waiter)
         e->waiter->left = NULL;
     reader_drop_all(e);
@@ -349,7 +358,7 @@ void execution_free(struct execution *e)
     free_spent(e);
     e->server->kept_bytes -= e->counted_bytes;
     event_log_done(&e->log);
-    free(e->result);
+    response_text_drop(e->text);
     free(e);
 }
 
@@ -391,8 +400,12 @@ char *execution_describe(const struct execution *e)
         jsonw_number(&j, "position", e->queue_before);
     head = jsonw_take(&j);
     buf_init(&all, LINES_MAX);
-    buf_printf(&all, "%s%s%s}", head ? head : "", e->result ? ",\"result\":" : "",
-               e->result ? e->result : "");
+    buf_add_text(&all, head ? head : "");
+    if (e->text) {
+        buf_add_text(&all, ",\"result\":");
+        buf_add(&all, e->text->bytes, e->text->len);
+    }
+    buf_add_text(&all, "}");
     return head ? buf_take(&all, NULL) : NULL;
 }
 

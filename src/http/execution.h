@@ -10,6 +10,7 @@
 #include "http/admission.h"
 #include "http/event_log.h"
 #include "http/problem.h"
+#include "http/response.h"
 #include "http/spans.h"
 #include "lib/event_lines.h"
 #include "model/result.h"
@@ -54,8 +55,10 @@ struct execution {
     void *ended_context; /* of both */
     bool is_error;       /* `result` is the error why nothing ran */
     sbr_error err;
-    char *result; /* JSON; NULL: not yet */
-    json_t *tree; /* of a large result, while `ended` is called; NULL: none */
+    struct response_text *text; /* the result as JSON; NULL: not yet */
+    bool opening;               /* a thread has the job */
+    json_t *tree;               /* of a large result, while `ended` is called; NULL: none */
+    struct output_files files;  /* while `ended` is called: where outputs are on the host */
     char language[32];
     char outcome[24];
     char output_id[ENCODING_ID_SIZE];
@@ -80,6 +83,11 @@ struct execution *execution_open(struct server *server, const struct tenant *ten
 void execution_note(struct execution *e, const char *line, size_t len);
 /* The result as a tree, which the caller gives back. */
 json_t *execution_tree(const struct execution *e);
+/* The JSON of the result; NULL: not yet. */
+static inline const char *execution_result(const struct execution *e)
+{
+    return e->text ? e->text->bytes : NULL;
+}
 /* `result` is JSON, which is copied; NULL: *err says why there is none. */
 void execution_end(struct execution *e, const char *result, const sbr_error *err);
 static inline bool execution_is_over(const struct execution *e)

@@ -9,17 +9,18 @@
 
 #define LARGE_OUTPUT ((size_t)256 << 10)
 
-char *execution_result_text(const struct execution *e, const sbr_result *result)
+struct response_text *execution_result_text(const struct execution *e, const sbr_result *result)
 {
-    return roots_hide(&e->server->roots, e->tenant,
-                      result ? result_to_json(result) : result_error_to_json(&e->err));
+    return response_text_of(
+        roots_hide(&e->server->roots, e->tenant,
+                   result ? result_to_json(result) : result_error_to_json(&e->err)));
 }
 
 /* A result that lacks the version of its language's tool, or is large. */
 struct unwritten {
     struct execution *e;
     sbr_result *result;
-    char *text;
+    struct response_text *text;
     json_t *tree;
     execution_result_finish *finish;
 };
@@ -31,8 +32,9 @@ static int write_result(struct offload *o, sbr_error *err)
     (void)err;
     (void)runner_find_version(unwritten->e->job, unwritten->result, true);
     unwritten->text = execution_result_text(unwritten->e, unwritten->result);
-    if (unwritten->e->ended) /* a dialect reads it */
-        unwritten->tree = json_read_own(unwritten->text, JSON_ALLOW_NUL);
+    result_drop_output(unwritten->result);      /* the text has it */
+    if (unwritten->e->ended && unwritten->text) /* a dialect reads it */
+        unwritten->tree = json_read_own(unwritten->text->bytes, JSON_ALLOW_NUL);
     return 0;
 }
 

@@ -5,11 +5,11 @@
 #include "http/execution.h"
 
 /* Takes over the result and its text. */
-typedef void execution_result_finish(struct execution *e, sbr_result *result, char *text,
-                                     const sbr_error *err);
+typedef void execution_result_finish(struct execution *e, sbr_result *result,
+                                     struct response_text *text, const sbr_error *err);
 
 /* NULL for a result: the error of the execution. */
-char *execution_result_text(const struct execution *e, const sbr_result *result);
+struct response_text *execution_result_text(const struct execution *e, const sbr_result *result);
 /* True: `finish` is called later, from the loop. */
 bool execution_result_is_later(struct execution *e, sbr_result *result,
                                execution_result_finish *finish);

@@ -95,10 +95,8 @@ static bool is_key(const char *key)
 
 static void start(struct exchange *x, const char *key, const char *fingerprint)
 {
-    json_t *body = submission_body(x);
-    struct execution *e = body ? submission_start(x, body, mode_of(x)) : NULL;
+    struct execution *e = submission_start_body(x, mode_of(x));
 
-    json_decref(body);
     if (!e)
         return;
     snprintf(e->key, sizeof(e->key), "%s", key ? key : "");
@@ -277,7 +275,7 @@ static void put_row(struct buf *out, const struct execution *e)
     struct execution short_form = *e;
     scoped_free char *text = NULL;
 
-    short_form.result = NULL;
+    short_form.text = NULL;
     text = execution_describe(&short_form);
     buf_printf(out, "%s%s", out->data && out->data[out->len - 1] == '}' ? "," : "",
                text ? text : "");

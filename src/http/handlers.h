@@ -2,6 +2,8 @@
 #ifndef HTTP_HANDLERS_H
 #define HTTP_HANDLERS_H
 
+#include <jansson.h>
+
 #include "http/exchange.h"
 
 void meta_health(struct exchange *x);
@@ -31,6 +33,8 @@ void work_calls_compare(struct exchange *x);
 void work_calls_profile(struct exchange *x);
 
 void sessions_create(struct exchange *x);
+/* Takes what only a session has out of the body. */
+void sessions_take_bounds(json_t *body, sbr_session_bounds *ret);
 void sessions_list(struct exchange *x);
 void sessions_get(struct exchange *x);
 void sessions_end(struct exchange *x);

@@ -40,11 +40,14 @@ struct agent_call {
 static void send_message(void *context, enum mcp_kind kind, const char *text, size_t len)
 {
     struct agent_call *call = context;
+    const struct agent *agent = call->agent;
+    char *shown = roots_hide_message(&agent->server->roots, agent->tenant.name, text, len);
 
     if (kind == MCP_RESPONSE && !call->answer)
-        call->answer = strndup(text, len);
-    else if (call->offload)
-        offload_post(call->offload, text, len);
+        call->answer = take_ptr(shown);
+    else if (call->offload && shown)
+        offload_post(call->offload, shown, strlen(shown));
+    free(shown);
 }
 
 static void reply_message(struct exchange *x, unsigned int status, json_t *message)
@@ -240,7 +243,7 @@ static void call_done(struct offload *o, const sbr_error *err)
         sse_stream_end(call->stream);
     } else {
         o->status = call->answer ? status_of(call) : HTTP_ACCEPTED;
-        o->exact = true; /* a path of the host is here only if the client said it */
+        o->exact = true; /* paths were hidden already */
         o->len = call->answer ? strlen(call->answer) : 0;
         o->body = take_ptr(call->answer);
     }

@@ -41,6 +41,45 @@ struct response *response_of_bytes(char *bytes, size_t len)
     return r;
 }
 
+struct response_text *response_text_of(char *bytes)
+{
+    struct response_text *text = bytes ? malloc(sizeof(*text)) : NULL;
+
+    if (text)
+        *text = (struct response_text){ .bytes = bytes, .len = strlen(bytes), .users = 1 };
+    else
+        free(bytes);
+    return text;
+}
+
+void response_text_drop(struct response_text *text)
+{
+    if (!text || --text->users)
+        return;
+    free(text->bytes);
+    free(text);
+}
+
+struct response *response_of_text(struct response_text *text)
+{
+    struct response *r = make(text->len);
+
+    if (!r)
+        return NULL;
+    text->users++;
+    r->text = text;
+    r->bytes = text->bytes;
+    return r;
+}
+
+static void drop_bytes(struct response *r)
+{
+    if (!r->text)
+        free(r->bytes);
+    response_text_drop(take_ptr(r->text));
+    r->bytes = NULL;
+}
+
 struct response *response_of_file(int fd, uint64_t len)
 {
     struct response *r = make(len);
@@ -81,7 +120,7 @@ void response_free(struct response *r)
         r->done(r->context);
     scope_close_fd(&r->fd);
     buf_done(&r->fields);
-    free(r->bytes);
+    drop_bytes(r);
     free(r);
 }
 
@@ -146,8 +185,7 @@ void response_drop_body(struct response *r)
 {
     scope_close_fd(&r->fd);
     r->fd = -1;
-    free(r->bytes);
-    r->bytes = NULL;
+    drop_bytes(r);
     r->read = NULL;
     r->len = 0;
 }

@@ -9,12 +9,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "changes/state_dir.h"
 
 #define PATH_MAX_SHOWN 4096
+#define HOME "(home)"
 
 static bool is_within(const char *path, const char *top)
 {
@@ -91,7 +91,8 @@ static void hide_place(struct roots *roots, const char *path, const char *name)
 
         if (text && text[0] == '/' && text[1] && (!i || strcmp(real, path) != 0) &&
             roots->n_hidden < ROOTS_HIDDEN_MAX)
-            roots->hidden[roots->n_hidden++] = (struct hidden_place){ strdup(text), name };
+            roots->hidden[roots->n_hidden++] =
+                (struct hidden_place){ strdup(text), name, !strcmp(name, HOME) };
     }
 }
 
@@ -112,7 +113,7 @@ static void hide_places(struct roots *roots)
     if (state_path(path, sizeof(path), &ignored) == 0)
         hide_place(roots, path, "(state)");
     hide_place(roots, getenv("SANDBOX_RUN_CACHE"), "(cache)");
-    hide_place(roots, getenv("HOME"), "(home)");
+    hide_place(roots, getenv("HOME"), HOME);
     if (readlink("/proc/self/exe", path, sizeof(path) - 1) > 0 && (slash = strrchr(path, '/'))) {
         *slash = '\0';
         if (strcmp(path, "/usr/bin") != 0) /* names are the same inside */
@@ -314,124 +315,6 @@ json_t *roots_resolve(const struct roots *roots, const struct tenant *tenant, co
         return NULL;
     }
     return copy ? copy : json_incref((json_t *)body);
-}
-
-/* Where the path stands as a whole; NULL: nowhere. */
-static const char *find_path(const char *text, const char *path)
-{
-    size_t len = path ? strlen(path) : 0;
-
-    for (const char *at = len ? strstr(text, path) : NULL; at; at = strstr(at + 1, path))
-        if (!at[len] || strchr("/'\"`:, ;)", at[len]))
-            return at;
-    return NULL;
-}
-
-/* The text with the first path in it replaced; NULL: there is none.  Freed by the caller. */
-static char *replace_one(const struct roots *roots, const char *tenant, const char *text)
-{
-    const char *at = NULL, *path = NULL, *name = NULL;
-
-    for (size_t i = 0; i < roots->n && !at; i++) {
-        path = roots->at[i].path;
-        name = roots->at[i].name;
-        at = strcmp(roots->at[i].tenant, tenant) == 0 ? find_path(text, path) : NULL;
-    }
-    for (size_t i = 0; i < roots->n_hidden && !at; i++) {
-        path = roots->hidden[i].path;
-        name = roots->hidden[i].name;
-        at = find_path(text, path);
-    }
-    return at ? text_format("%.*s%s%s", (int)(at - text), text, name, at + strlen(path)) : NULL;
-}
-
-/* What a program wrote stays as it is. */
-static bool is_output(const char *key)
-{
-    static const char *const keys[] = { "stdout", "stderr", "display", "code", "data", "data_b64" };
-
-    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-        if (!strncmp(key, keys[i], strlen(keys[i])))
-            return true;
-    return false;
-}
-
-static json_t *hide_text(const struct roots *roots, const char *tenant, const char *text)
-{
-    char *made = replace_one(roots, tenant, text), *next;
-    json_t *value;
-
-    while (made && (next = replace_one(roots, tenant, made))) {
-        free(made);
-        made = next;
-    }
-    value = made ? json_string(made) : NULL;
-    free(made);
-    return value;
-}
-
-static void hide_in_tree(const struct roots *roots, const char *tenant, json_t *at)
-{
-    json_t *value;
-    const char *key;
-    void *next;
-    size_t i;
-
-    json_object_foreach_safe(at, next, key, value) {
-        json_t *hidden = json_is_string(value) && !is_output(key)
-                             ? hide_text(roots, tenant, json_string_value(value))
-                             : NULL;
-
-        if (hidden && !strcmp(key, "saved") && json_string_value(hidden)[0] == '(') {
-            json_decref(hidden);
-            json_object_set_new(at, key, json_null()); /* it can be asked for by its id */
-        } else if (hidden) {
-            json_object_set_new(at, key, hidden);
-        } else if (!is_output(key)) {
-            hide_in_tree(roots, tenant, value);
-        }
-    }
-    json_array_foreach(at, i, value) {
-        json_t *hidden =
-            json_is_string(value) ? hide_text(roots, tenant, json_string_value(value)) : NULL;
-
-        if (hidden)
-            json_array_set_new(at, i, hidden);
-        else
-            hide_in_tree(roots, tenant, value);
-    }
-}
-
-static bool has_path(const struct roots *roots, const char *tenant, const char *text)
-{
-    for (size_t i = 0; i < roots->n; i++)
-        if (!strcmp(roots->at[i].tenant, tenant) && strstr(text, roots->at[i].path))
-            return true;
-    for (size_t i = 0; i < roots->n_hidden; i++)
-        if (find_path(text, roots->hidden[i].path))
-            return true;
-    return false;
-}
-
-char *roots_hide(const struct roots *roots, const char *tenant, char *text)
-{
-    json_t *tree;
-    char *made;
-
-    if (!text || !has_path(roots, tenant, text))
-        return text;
-    tree = json_read_own(text, JSON_ALLOW_NUL);
-    hide_in_tree(roots, tenant, tree);
-    made = tree ? json_dumps(tree, JSON_COMPACT | JSON_REAL_PRECISION(12)) : NULL;
-    json_decref(tree);
-    free(text);
-    return made;
-}
-
-void roots_hide_in(const struct roots *roots, const char *tenant, char *text, size_t size)
-{
-    for (char *made; (made = replace_one(roots, tenant, text)); free(made))
-        snprintf(text, size, "%s", made);
 }
 
 char *roots_admit(const struct roots *roots, const char *tenant, const char *path)

@@ -28,6 +28,7 @@ struct root {
 struct hidden_place {
     char *path;
     const char *name; /* that stands for it */
+    bool is_home;     /* programs have one, too */
 };
 
 struct roots {
@@ -45,6 +46,10 @@ json_t *roots_resolve(const struct roots *roots, const struct tenant *tenant, co
 /* Replaces paths of the tenant's roots, and of the gateway's own directories, in JSON by their
  * names, but not in output of programs.  Takes the text over. */
 char *roots_hide(const struct roots *roots, const char *tenant, char *text);
+/* The same in a message of MCP, whose clients know the paths of their roots.  The caller frees the
+ * copy; NULL without memory. */
+char *roots_hide_message(const struct roots *roots, const char *tenant, const char *text,
+                         size_t len);
 /* The same in a sentence. */
 void roots_hide_in(const struct roots *roots, const char *tenant, char *text, size_t size);
 /* A path of the host that a client of the tenant said by itself: the same path, which the caller

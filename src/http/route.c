@@ -28,7 +28,7 @@ const struct route route_table[] = {
       "Lists the languages and their versions on this machine.", NULL, "languages", NULL },
 
     { "POST", "/v1/executions", executions_create, SCOPE_RUN,
-      ROUTE_JSON | ROUTE_STARTS | ROUTE_STREAMS | ROUTE_ASYNC, 200, "create_execution",
+      ROUTE_JSON | ROUTE_STARTS | ROUTE_STREAMS | ROUTE_ASYNC | ROUTE_RUN, 200, "create_execution",
       "Runs a program.  The reply is its result, also when the program was killed.", "request",
       "result", NULL },
     { "GET", "/v1/executions", executions_list, SCOPE_RUN, 0, 200, "list_executions",
@@ -51,7 +51,8 @@ const struct route route_table[] = {
       "create_batch", "Runs up to 256 requests; the reply has all results.", "batch",
       "batch_results", NULL },
 
-    { "POST", "/v1/sessions", sessions_create, SCOPE_SESSIONS, ROUTE_JSON | ROUTE_STARTS, 201,
+    { "POST", "/v1/sessions", sessions_create, SCOPE_SESSIONS,
+      ROUTE_JSON | ROUTE_STARTS | ROUTE_RUN | ROUTE_SESSION, 201,
       "create_session", "Makes a session of a language.", "session_request", "session", NULL },
     { "GET", "/v1/sessions", sessions_list, SCOPE_SESSIONS, 0, 200, "list_sessions",
       "Lists the sessions of this tenant.", NULL, "session_list", NULL },

@@ -13,7 +13,9 @@ enum route_flag {
     ROUTE_STREAMS = 16, /* the reply is a stream when `Accept` asks for one */
     ROUTE_BELOW = 32,   /* of a dialect: only below /NAME/, because the root has another */
     ROUTE_RPC = 64,     /* errors may be messages of JSON-RPC, too */
-    ROUTE_ASYNC = 128   /* `Prefer: respond-async` is heard */
+    ROUTE_ASYNC = 128,  /* `Prefer: respond-async` is heard */
+    ROUTE_RUN = 256,    /* the body is a request of the library */
+    ROUTE_SESSION = 512 /* with the bounds of a session */
 };
 
 struct route {

@@ -8,6 +8,7 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "http/admission.h"
+#include "http/body.h"
 #include "http/handlers.h"
 #include "http/offload.h"
 #include "http/ownership.h"
@@ -241,26 +242,44 @@ void sessions_fork(struct exchange *x)
     make_session(x, &o, &making);
 }
 
-void sessions_create(struct exchange *x)
+void sessions_take_bounds(json_t *body, sbr_session_bounds *ret)
+{
+    *ret = (sbr_session_bounds){ .struct_size = sizeof(*ret),
+                                 .idle_ms = take_bound(body, "idle_ms"),
+                                 .age_ms = take_bound(body, "age_ms"),
+                                 .freeze_ms = take_bound(body, "freeze_ms") };
+}
+
+/* NULL: replied. */
+static sbr_request *request_of(struct exchange *x, sbr_session_bounds *ret)
 {
     struct submission_fault fault = { .status = 0 };
-    struct offload o = { .work = create_session, .done = session_made };
-    json_t *body = has_room(x) ? submission_body(x) : NULL;
-    struct making making;
-    int r;
+    struct body_read *read = x->read;
+    sbr_request *req = NULL;
+    json_t *body;
 
-    if (!body)
-        return;
-    making.bounds = (sbr_session_bounds){ .struct_size = sizeof(making.bounds),
-                                          .idle_ms = take_bound(body, "idle_ms"),
-                                          .age_ms = take_bound(body, "age_ms"),
-                                          .freeze_ms = take_bound(body, "freeze_ms") };
-    r = submission_read(x->server, &x->tenant, body, &o.req, &fault);
-    json_decref(body);
-    if (r < 0) {
-        submission_refuse(x, &fault);
-        return;
+    if (read && read->req) {
+        *ret = read->bounds;
+        return take_ptr(read->req);
     }
+    body = submission_body(x);
+    if (!body)
+        return NULL;
+    sessions_take_bounds(body, ret);
+    if (submission_read(x->server, &x->tenant, body, &req, &fault) < 0)
+        submission_refuse(x, &fault);
+    json_decref(body);
+    return req;
+}
+
+void sessions_create(struct exchange *x)
+{
+    struct offload o = { .work = create_session, .done = session_made };
+    struct making making;
+
+    o.req = has_room(x) ? request_of(x, &making.bounds) : NULL;
+    if (!o.req)
+        return;
     making.memory = runner_memory_of(o.req);
     make_session(x, &o, &making);
 }

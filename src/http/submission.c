@@ -403,15 +403,13 @@ json_t *submission_body(struct exchange *x)
     return body;
 }
 
-int submission_begin(struct server *server, const struct tenant *tenant, const json_t *body,
-                     const struct submission_extra *extra, struct execution **ret,
-                     struct submission_fault *fault)
+/* Takes the request over. */
+static int launch(struct server *server, const struct tenant *tenant, sbr_request *req,
+                  const struct submission_extra *extra, struct execution **ret,
+                  struct submission_fault *fault)
 {
     struct problem full;
-    sbr_request *req = NULL;
 
-    if (submission_read(server, tenant, body, &req, fault) < 0)
-        return -1;
     if (!execution_has_room(server, tenant, &full)) {
         sbr_request_free(req);
         return refuse(fault, full.status, "", full.detail);
@@ -427,20 +425,59 @@ int submission_begin(struct server *server, const struct tenant *tenant, const j
     return -1;
 }
 
+int submission_begin(struct server *server, const struct tenant *tenant, const json_t *body,
+                     const struct submission_extra *extra, struct execution **ret,
+                     struct submission_fault *fault)
+{
+    sbr_request *req = NULL;
+
+    if (submission_read(server, tenant, body, &req, fault) < 0)
+        return -1;
+    return launch(server, tenant, req, extra, ret, fault);
+}
+
+/* `e` as it was started; NULL: the fault says why not. */
+static struct execution *started(struct exchange *x, struct execution *e,
+                                 const struct submission_fault *fault)
+{
+    struct problem full;
+
+    if (e) {
+        spans_read_parent(exchange_header(x, "traceparent"), &e->trace);
+        return e;
+    }
+    if (fault->status == HTTP_TOO_MANY_REQUESTS &&
+        !execution_has_room(x->server, &x->tenant, &full))
+        problem_reply(x, &full); /* it also knows the place in the queue */
+    else
+        submission_refuse(x, fault);
+    return NULL;
+}
+
 struct execution *submission_start(struct exchange *x, const json_t *body, enum execution_mode mode)
 {
     const struct submission_extra extra = { .mode = mode };
     struct submission_fault fault = { .status = 0 };
     struct execution *e = NULL;
-    struct problem full;
 
-    if (submission_begin(x->server, &x->tenant, body, &extra, &e, &fault) == 0) {
-        spans_read_parent(exchange_header(x, "traceparent"), &e->trace);
-        return e;
+    (void)submission_begin(x->server, &x->tenant, body, &extra, &e, &fault);
+    return started(x, e, &fault);
+}
+
+struct execution *submission_start_body(struct exchange *x, enum execution_mode mode)
+{
+    const struct submission_extra extra = { .mode = mode };
+    struct submission_fault fault = { .status = 0 };
+    struct body_read *read = x->read;
+    struct execution *e = NULL;
+    json_t *body = NULL;
+
+    if (read && read->req) {
+        (void)launch(x->server, &x->tenant, take_ptr(read->req), &extra, &e, &fault);
+        return started(x, e, &fault);
     }
-    if (fault.status == HTTP_TOO_MANY_REQUESTS && !execution_has_room(x->server, &x->tenant, &full))
-        problem_reply(x, &full); /* it also knows the place in the queue */
-    else
-        submission_refuse(x, &fault);
-    return NULL;
+    body = submission_body(x);
+    e = body ? submission_start(x, body, mode) : NULL;
+    json_decref(body);
+    return e;
 }

@@ -42,6 +42,8 @@ int submission_begin(struct server *server, const struct tenant *tenant, const j
 /* The same for an exchange.  NULL: it has its reply. */
 struct execution *submission_start(struct exchange *x, const json_t *body,
                                    enum execution_mode mode);
+/* The same of a request that was read already, or of a body that was not; takes both over. */
+struct execution *submission_start_body(struct exchange *x, enum execution_mode mode);
 void submission_refuse(struct exchange *x, const struct submission_fault *fault);
 /* The content of a body in JSON; replies and returns NULL when it is none. */
 json_t *submission_body(struct exchange *x);

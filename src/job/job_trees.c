@@ -115,6 +115,14 @@ static bool is_collected(const sbr_job *job, const struct job_tree *tree, enum s
            (job_trees_want_changes(job) || (job->req->workspace && tree == job->trees->at));
 }
 
+/* Parts of an image are told apart by the store. */
+static uint64_t inode_of(const struct job_tree *tree)
+{
+    struct stat st;
+
+    return tree->image || tree->source_fd < 0 || fstat(tree->source_fd, &st) < 0 ? 0 : st.st_ino;
+}
+
 static struct plan_tree plan_of(const sbr_job *job, const struct job_tree *tree, enum stage stage)
 {
     return (struct plan_tree){ .source = tree->source,
@@ -124,6 +132,7 @@ static struct plan_tree plan_of(const sbr_job *job, const struct job_tree *tree,
                                .plain = tree->plain,
                                .image = tree->image,
                                .cow = job->trees->cow,
+                               .inode = inode_of(tree),
                                .masks = tree->masks,
                                .n_masks = tree->n_masks,
                                .collect = is_collected(job, tree, stage) };

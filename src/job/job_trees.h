@@ -49,6 +49,7 @@ struct job_trees {
     struct staging staging;
     unsigned int n_made; /* uppers and copies in it */
     struct workspace workspace;
+    sbr_error early;        /* why job_trees_open_early failed; no code: it did not */
     bool is_named;          /* `workspace` is open */
     uint64_t waiting_since; /* for the workspace, microseconds; 0: not waiting */
     uint64_t queue_us;
@@ -66,6 +67,9 @@ struct job_trees {
 };
 
 enum trees_opened { TREES_OPEN, TREES_BUSY /* another run has the workspace */, TREES_ERROR };
+/* The part that takes long where trees are large: any thread may do it before the job begins, which
+ * fails then as this did. */
+void job_trees_open_early(sbr_job *job);
 enum trees_opened job_trees_open(sbr_job *job, sbr_error *err) must_check;
 /* The same for a plan alone: takes and makes nothing. */
 int job_trees_look(sbr_job *job, sbr_error *err) must_check;

@@ -57,16 +57,22 @@ static bool leaves_out_look(void)
 #endif
 }
 
-/* For a good message, not for safety, because the sandbox opens the source again by its name. */
+/* For a good message, not for safety, because the sandbox opens the source again by its name (and
+ * for root looks at the links on the way again: mount_pass.c). */
 static int check_source(const char *option, const struct job_tree *tree, sbr_error *err)
 {
-    scoped_fd int fd = open(tree->source, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    scoped_fd int fd = way_open(tree->source, O_PATH);
     struct stat st;
 
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
         return err_set(err, SBR_E_INVALID, "volumes",
                        "%s: there is no '%.200s'; make it, or correct the path", option,
                        tree->source);
+    if (fd < 0 && errno == ELOOP)
+        return err_set(err, SBR_E_DENIED, "volumes",
+                       "%s: '%.200s' goes through a link that another user can change; name what "
+                       "it leads to",
+                       option, tree->source);
     if (fd < 0 || fstat(fd, &st) < 0)
         return err_set_errno(err, "volumes", "%s: cannot look at '%.200s'", option, tree->source);
     if (S_ISLNK(st.st_mode))
@@ -94,7 +100,7 @@ static int open_source(const sbr_job *job, struct job_tree *tree, sbr_error *err
 {
     if (tree->mode != VOLUME_COW)
         return 0;
-    tree->source_fd = open(tree->source, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    tree->source_fd = way_open(tree->source, O_RDONLY | O_DIRECTORY);
     if (tree->source_fd < 0)
         return err_set_errno(err, "volumes", "cannot read '%.200s'", tree->source);
     return find_masks(job, tree, err);
@@ -352,10 +358,22 @@ static int look_at_project(sbr_job *job, sbr_error *err)
     return project_code_name(fd, job->language, trees->code_name, sizeof(trees->code_name), err);
 }
 
+void job_trees_open_early(sbr_job *job)
+{
+    sbr_error err = { 0 };
+
+    if ((make_trees(job, &err) < 0 || (job->trees && open_sources(job, &err) < 0)) && job->trees)
+        job->trees->early = err;
+}
+
 enum trees_opened job_trees_open(sbr_job *job, sbr_error *err)
 {
     enum trees_opened opened = TREES_OPEN;
 
+    if (job->trees && job->trees->early.code) {
+        *err = job->trees->early;
+        return TREES_ERROR;
+    }
     if (make_trees(job, err) < 0)
         return TREES_ERROR;
     if (!job->trees)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "base/user_dir.h"
 #include "base/way.h"
 #include "changes/state_dir.h"
 #include "job/engine_socket.h"
@@ -36,12 +37,12 @@ static bool is_left_out(void)
 
 bool own_places_config(char *path, size_t size)
 {
-    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    const char *config = getenv("XDG_CONFIG_HOME"), *home = user_dir_home();
     int n;
 
-    if (config && config[0] == '/')
+    if (config && config[0] == '/' && !user_dir_is_foreign(config))
         n = snprintf(path, size, "%s/sandbox-run", config);
-    else if (home && home[0] == '/')
+    else if (home)
         n = snprintf(path, size, "%s/.config/sandbox-run", home);
     else
         return false;

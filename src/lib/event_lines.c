@@ -187,5 +187,6 @@ void event_lines_end(struct event_lines *lines, const char *result, struct buf *
     if (!head || !result)
         out->failed = true;
     else
-        buf_printf(out, "%s,\"result\":%s}\n", head, result);
+        (void)(buf_add_text(out, head) + buf_add_text(out, ",\"result\":") +
+               buf_add_text(out, result) + buf_add_text(out, "}\n"));
 }

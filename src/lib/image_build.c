@@ -178,8 +178,9 @@ static int take_layout(const struct image_build *build, const struct image_layou
     ret->newest = layout->tree.newest;
     image_manifest_done(&manifest);
     return image_pull_layout(&build->pull,
-                             &(struct image_here){ .fd = dir_fd, .tag = "", .ours = true }, ret->id,
-                             err);
+                             &(struct image_here){
+                                 .fd = dir_fd, .tag = "", .ours = true, .built = true },
+                             ret->id, err);
 }
 
 /* `below`: the image that the tree's files go on top of; NULL: none. */

@@ -13,6 +13,7 @@
 #include "base/listing.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "base/user_dir.h"
 #include "base/walk.h"
 #include "lib/image_daemon.h"
 #include "lib/tool_job.h"
@@ -42,13 +43,13 @@ static const struct skopeo_file {
 
 static bool choose_file(const struct skopeo_file *file, char *path, size_t size)
 {
-    const char *named = file->variable ? getenv(file->variable) : NULL, *home = getenv("HOME");
+    const char *named = file->variable ? getenv(file->variable) : NULL, *home = user_dir_home();
 
     if (named && named[0] == '/') {
         snprintf(path, size, "%s", named);
         return true;
     }
-    if (file->in_home && home && home[0] == '/') {
+    if (file->in_home && home) {
         snprintf(path, size, "%s/%s", home, file->in_home);
         if (access(path, R_OK) == 0)
             return true;
@@ -151,11 +152,11 @@ static int copy_certificates(sbr_request *req, int dir_fd, sbr_error *err)
 /* The certificates of a registry's own, as other tools of containers find them. */
 static int add_certificates(sbr_request *req, const char *host, sbr_error *err)
 {
-    const char *home = getenv("HOME");
+    const char *home = user_dir_home();
     const struct {
         const char *top, *below;
     } places[] = {
-        { home ? home : "", "/.config/containers/certs.d/" },
+        { home ? home : "/nonexistent", "/.config/containers/certs.d/" },
         { "", "/etc/containers/certs.d/" },
         { "", "/etc/docker/certs.d/" },
     };

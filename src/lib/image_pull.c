@@ -162,10 +162,9 @@ static int open_tree(const struct user_dir *root, const char *key, int *held, sb
 static int take_stored(const struct turn *turn, const struct user_dir *root,
                        const struct image_layer *layer, sbr_error *err)
 {
-    scoped_fd int blob = image_manifest_layer(turn->layout->fd, layer, -1, err);
-    scoped_fd int held = -1, tree = -1;
+    scoped_fd int blob = -1, held = -1, tree = -1;
 
-    if (blob < 0)
+    if (!turn->layout->built && (blob = image_manifest_layer(turn->layout->fd, layer, -1, err)) < 0)
         return err->code;
     for (size_t i = 0; i + 1 < turn->number; i++)
         if (!strcmp(turn->manifest->layers[i].key, layer->key))

@@ -26,7 +26,8 @@ int image_pull(const struct image_pull *pull, const char *ref, char id[65], sbr_
 struct image_here {
     int fd;
     const char *tag;
-    bool ours; /* nobody else can write to it */
+    bool ours;  /* nobody else can write to it */
+    bool built; /* here, on top of an image of the store, whose layers it does not repeat */
 };
 /* The same for one, which gets no name. */
 int image_pull_layout(const struct image_pull *pull, const struct image_here *layout, char id[65],

@@ -7,6 +7,7 @@
 
 #include "backend/backend.h"
 #include "image/image.h"
+#include "job/job_trees.h"
 #include "job/job_types.h"
 #include "job/own_places.h"
 #include "lib/job_client.h"
@@ -123,6 +124,16 @@ int runner_watch(sbr_job *job, int fd, void (*readable)(void *context), void *co
     if (loop_add(&job->loop, &client->watch, EPOLLIN) < 0)
         return err_set_errno(err, "run", "cannot watch a file descriptor of the client");
     return 0;
+}
+
+bool runner_has_trees(const sbr_job *job)
+{
+    return job->req->project || job->req->n_volumes;
+}
+
+void runner_open_trees(sbr_job *job)
+{
+    job_trees_open_early(job);
 }
 
 void runner_use_tty(sbr_job *job, const struct runner_tty *tty)

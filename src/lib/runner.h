@@ -43,6 +43,10 @@ int api_request_read_value(const struct json_t *root, sbr_request **ret, sbr_err
 /* `started_us`: when the request came.  `diff`: how the result shows changes to people; NULL: not;
  * it must outlive the job. */
 void runner_set_up(sbr_job *job, uint64_t started_us, const struct diff_options *diff);
+/* Large trees take long to open.  A client with other things to do has that done by any thread
+ * between sbr_job_start and the first dispatch, if runner_has_trees; the result is the same. */
+bool runner_has_trees(const sbr_job *job);
+void runner_open_trees(sbr_job *job);
 /* The result does not name the version of the language's tool, which would be asked once. */
 void runner_skip_version(sbr_job *job);
 /* The id of the result, which a client has to know before the end. */

@@ -44,7 +44,7 @@ static void add_names(const struct changes *changes, bool executed, struct buf *
 
     for (size_t i = 0; i < changes->n; i++) {
         const struct change *c = &changes->items[i];
-        const char *what = executes_change(c);
+        const char *what = executes_change(c), *mark = executes_mark(c);
         char name[200];
 
         if (!what == executed || ++n > NAMES_SHOWN)
@@ -53,6 +53,8 @@ static void add_names(const struct changes *changes, bool executed, struct buf *
         (void)buf_printf(ret, "\n- %s %s", change_op_name(c->op), name);
         if (what)
             (void)buf_printf(ret, " (%s: others execute it)", what);
+        else if (mark)
+            (void)buf_printf(ret, " (%s)", mark);
     }
     if (n > NAMES_SHOWN)
         (void)buf_printf(ret, "\n- and %zu more%s", n - NAMES_SHOWN,

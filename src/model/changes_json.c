@@ -19,7 +19,7 @@ static void put_mode(struct jsonw *j, const char *key, uint32_t mode)
 
 static void put_change(struct jsonw *j, const struct changes *changes, const struct change *c)
 {
-    const char *executes = executes_change(c);
+    const char *executes = executes_change(c), *mark = executes_mark(c);
     bool now = c->now.kind != NODE_NONE, before = c->base.kind != NODE_NONE;
 
     jsonw_open(j, NULL, '{');
@@ -44,6 +44,8 @@ static void put_change(struct jsonw *j, const struct changes *changes, const str
         jsonw_path(j, "volume", changes->roots[c->root].target);
     if (executes)
         jsonw_text(j, "executes", executes);
+    else if (mark)
+        jsonw_text(j, "mark", mark);
     if (c->raced)
         jsonw_bool(j, "raced", true);
     jsonw_close(j, '}');

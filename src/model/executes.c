@@ -9,10 +9,12 @@
 
 #define PARTS_MAX (PATH_MAX / 2 + 1)
 #define GIT ".git"
-#define ONLY_SHOWN SIZE_MAX /* nobody executes it unasked: as a Makefile, it is source */
+#define SET_ID 06000u
+#define EXECUTABLE 0111u
 
 /* "X/": everything in the directory X, and X itself when it is none.  A star stands at the
- * beginning or at the end of a name.  All lower case.  SECURITY.md has the same rows. */
+ * beginning or at the end of a name.  All lower case.  SECURITY.md has a row for each `what`
+ * (tests/lint/documents.py). */
 static const struct executed {
     const char *pattern, *what;
 } executed[] = {
@@ -304,9 +306,16 @@ static const char *in_git(const struct names *names, size_t i, enum node_kind ki
     return "git configuration";
 }
 
+/* Where the last name of a path begins. */
+static size_t last_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? (size_t)(slash + 1 - path) : 0;
+}
+
 const char *executes_path(const char *path, enum node_kind kind, size_t *ret_start)
 {
-    const char *last = strrchr(path, '/');
     struct names names;
 
     *ret_start = 0;
@@ -325,9 +334,8 @@ const char *executes_path(const char *path, enum node_kind kind, size_t *ret_sta
         }
     }
     /* With this file, its directory is a repository without a work tree. */
-    last = last ? last + 1 : path;
-    *ret_start = (size_t)(last - path);
-    if (strcmp(last, "HEAD") != 0 || kind == NODE_DIR)
+    *ret_start = last_name(path);
+    if (strcmp(path + *ret_start, "HEAD") != 0 || kind == NODE_DIR)
         return NULL;
     for (size_t i = 0; i < names.n; i++)
         if (!strcmp(names.folded + names.at[i], GIT))
@@ -340,10 +348,12 @@ static enum node_kind kind_of(const struct change *c)
     return c->now.kind == NODE_NONE ? c->base.kind : c->now.kind;
 }
 
-static bool gains(const struct change *c, uint32_t bits)
+/* Bits that the file has and what stood there before had not. */
+static uint32_t gained_bits(const struct change *c)
 {
-    return c->now.kind == NODE_FILE && c->now.mode & bits &&
-           !(c->base.kind == NODE_FILE && c->base.mode & bits);
+    if (c->now.kind != NODE_FILE)
+        return 0;
+    return c->now.mode & ~(c->base.kind == NODE_FILE ? c->base.mode : 0);
 }
 
 /* Which path is special, and from where on. */
@@ -363,10 +373,12 @@ static const char *look(const struct change *c, const char **ret_path, size_t *r
     if (what)
         return what;
     *ret_path = c->path;
-    *ret_start = ONLY_SHOWN;
-    if (gains(c, 06000))
+    *ret_start = last_name(c->path);
+    if (c->base.kind == NODE_NONE) /* a program may write a script; it is only marked */
+        return NULL;
+    if (gained_bits(c) & SET_ID)
         return "set-id program";
-    return c->base.kind == NODE_FILE && gains(c, 0111) ? "script that becomes executable" : NULL;
+    return gained_bits(c) & EXECUTABLE ? "file that becomes executable" : NULL;
 }
 
 const char *executes_change(const struct change *c)
@@ -377,12 +389,21 @@ const char *executes_change(const struct change *c)
     return look(c, &path, &start);
 }
 
+const char *executes_mark(const struct change *c)
+{
+    if (c->base.kind != NODE_NONE)
+        return NULL;
+    if (gained_bits(c) & SET_ID)
+        return "new set-id program";
+    return gained_bits(c) & EXECUTABLE ? "new executable file" : NULL;
+}
+
 bool executes_is_named(const struct change *c, const char *const *names, size_t n)
 {
     const char *path;
     size_t start;
 
-    if (!look(c, &path, &start) || start == ONLY_SHOWN)
+    if (!look(c, &path, &start))
         return true;
     for (size_t i = 0; i < n; i++) {
         size_t len = strlen(names[i]);

@@ -11,12 +11,17 @@
  * system without case, or one of another system, takes for the same name count as well. */
 const char *executes_path(const char *path, enum node_kind kind, size_t *ret_start);
 
-/* The same for a change: either of its paths, or a file that became executable. */
+/* The same for a change: either of its paths, or something that stood there and becomes executable,
+ * with new contents or without.  NULL: it is applied as any other. */
 const char *executes_change(const struct change *c);
 
-/* Whether one of `names` means this very change, or none has to, because it is only shown.  A name
- * reaches at least into what makes the change special: "src" does not stand for "src/.envrc", and
- * ".git" does for ".git/hooks/pre-commit". */
+/* What a person should know of a change that is applied as any other, or NULL: a new file that is
+ * executable from the start. */
+const char *executes_mark(const struct change *c);
+
+/* Whether one of `names` means this very change, or none has to, because nothing executes it.  A
+ * name reaches at least into what makes the change special: "src" does not stand for "src/.envrc",
+ * and ".git" does for ".git/hooks/pre-commit". */
 bool executes_is_named(const struct change *c, const char *const *names, size_t n);
 
 #endif

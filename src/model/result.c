@@ -141,14 +141,28 @@ void result_complete(sbr_result *result)
     };
 }
 
+static void drop(struct output *output)
+{
+    free(output->data);
+    free(output->tail);
+    output->data = output->tail = NULL;
+    output->len = output->tail_len = 0;
+}
+
+void result_drop_output(sbr_result *result)
+{
+    drop(&result->out);
+    drop(&result->err);
+    for (size_t i = 0; i < result->n_before; i++)
+        result_drop_output(result->before[i]);
+}
+
 void result_free(sbr_result *result)
 {
     if (!result)
         return;
-    free(result->out.data);
-    free(result->err.data);
-    free(result->out.tail);
-    free(result->err.tail);
+    drop(&result->out);
+    drop(&result->err);
     for (size_t i = 0; i < result->n_before; i++)
         result_free(result->before[i]);
     diagnosis_free(result->diagnosis);

@@ -134,6 +134,8 @@ bool result_success(const sbr_result *result);
 /* Fills the public report from everything else.  Call it last. */
 void result_complete(sbr_result *result);
 void result_free(sbr_result *result);
+/* Frees what the program wrote, of a result that is written down already. */
+void result_drop_output(sbr_result *result);
 
 /* Parts that the JSON of a plan has, too. */
 void result_put_limits(struct jsonw *j, const char *key, const struct limits *limits);

@@ -17,7 +17,7 @@ static const struct {
 } rows[] = {
     { RLIMIT_CPU, "t", 1, SBR_CPU_MS, UINT64_MAX },
     { RLIMIT_AS, "v", 1024, -1, UINT64_MAX },
-    { RLIMIT_DATA, "d", 1024, -1, UINT64_MAX },
+    { RLIMIT_DATA, "d", 1024, SBR_MEMORY_BYTES, UINT64_MAX },
     { RLIMIT_STACK, "s", 1024, -1, STACK_USUAL },
     { RLIMIT_FSIZE, "f", 1024, SBR_DISK_BYTES, UINT64_MAX },
     { RLIMIT_NOFILE, "n", 1, SBR_OPEN_FILES, UINT64_MAX },

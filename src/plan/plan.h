@@ -65,7 +65,7 @@ struct plan_op {
     const char *from;
     const char *to;
     uint32_t mode;
-    uint64_t device; /* major << 32 | minor */
+    uint64_t device; /* major << 32 | minor; of a user's OP_COW: the inode of `from`, 0: any */
     /* OP_COW: a directory on the host with `upper` and `work`; NULL: in the scratch space. */
     const char *upper;
     const void *data;

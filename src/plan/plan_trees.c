@@ -194,6 +194,7 @@ static int add_tree(struct plan *plan, const struct plan_input *in, const struct
     struct plan_op op = { .kind = overlaid ? OP_COW : OP_BIND,
                           .from = tree->source,
                           .to = tree->target + 1,
+                          .device = overlaid ? tree->inode : 0,
                           .upper = overlaid && tree->cow == COW_DISK ? tree->upper : NULL };
     struct plan_collect changes = { .what = COLLECTS_CHANGES,
                                     .path = tree->target,

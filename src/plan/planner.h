@@ -37,6 +37,7 @@ struct plan_tree {
     bool plain;        /* VOLUME_RO without a view: it shows the host's own inodes */
     enum cow_kind cow; /* of VOLUME_COW */
     const char *upper; /* COW_DISK: see struct plan_op */
+    uint64_t inode;    /* of VOLUME_COW: what was looked at and is to be mounted; 0: any */
     bool collect;      /* its changes are collected */
     bool image;        /* a part of the image, and of the root in every stage */
     const struct plan_mask *masks;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "base/way.h"
 #include "confine/mounts.h"
 #include "sandbox/idmap.h"
 #include "sandbox/mount_below.h"
@@ -55,10 +56,21 @@ static int map_writable(struct passing *passing, const struct plan_op *op, int t
     return idmap_chown(passing->map.ids, tree) < 0 ? owners_error(op, err) : 0;
 }
 
+/* Walked by file descriptors: another user who owns a directory on the way could lead root to any
+ * other by a link. */
+static int clone_source(const char *path, uint64_t attributes, bool below)
+{
+    scoped_fd int fd = way_open(path, O_PATH);
+
+    if (fd < 0)
+        return -1;
+    return below ? mount_clone(fd, "", attributes) : mount_clone_top(fd, "", attributes);
+}
+
 static int pass_bind(struct passing *passing, const struct plan_op *op, sbr_error *err)
 {
     uint64_t attributes = op->flags & OP_WRITABLE ? ATTR_BASE : ATTR_BIND;
-    scoped_fd int tree = mount_clone(AT_FDCWD, op->from, attributes);
+    scoped_fd int tree = clone_source(op->from, attributes, true);
 
     if (tree < 0)
         return bring_error(op, err);
@@ -94,7 +106,7 @@ static int mounted_error(const struct plan_op *op, sbr_error *err)
 
 static int pass_cow(struct passing *passing, const struct plan_op *op, sbr_error *err)
 {
-    scoped_fd int tree = mount_clone_top(AT_FDCWD, op->from, ATTR_BIND);
+    scoped_fd int tree = clone_source(op->from, ATTR_BIND, false);
 
     if (tree < 0)
         return bring_error(op, err);

@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/scope.h"
+#include "base/user_dir.h"
 #include "toolchain/client_config.h"
 #include "toolchain/client_config_key.h"
 #include "toolchain/registries.h"
@@ -92,7 +93,7 @@ static int add_file(struct stage_config *config, const char *from, const char *i
 static int add_pattern(struct stage_config *config, const char *path, const char *tools,
                        sbr_error *err)
 {
-    const char *home = getenv("HOME");
+    const char *home = user_dir_home();
     char from[4096], inside[4096];
 
     if (strncmp(path, "~/", 2) != 0)

@@ -5,17 +5,18 @@
 #include <string.h>
 
 #include "base/scope.h"
+#include "base/user_dir.h"
 #include "toolchain/tool_root.h"
 #include "toolchain/toolchain_version.h"
 
 bool toolchain_path_absolute(const char *pattern, char *buf, size_t size)
 {
-    const char *home = getenv("HOME");
+    const char *home = user_dir_home();
     int n;
 
     if (pattern[0] == '/')
         n = snprintf(buf, size, "%s", pattern);
-    else if (pattern[0] == '~' && pattern[1] == '/' && home && home[0] == '/')
+    else if (pattern[0] == '~' && pattern[1] == '/' && home)
         n = snprintf(buf, size, "%.*s%s", (int)(home[1] ? strlen(home) : 0), home, pattern + 1);
     else
         return false;

@@ -13,12 +13,11 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "changes/apply.h"
-#include "changes/copy_file.h"
+#include "changes/deliver.h"
 #include "changes/node.h"
 
 #define WORK "/work/"
 #define MOST_LOADED (64 << 20)
-#define TEMPORARY ".sandbox-run-artifact" /* until it has its name */
 
 static bool is_own(const sbr_request *req, const char *path)
 {
@@ -158,58 +157,42 @@ void build_artifacts_done(struct build_artifacts *artifacts)
     *artifacts = (struct build_artifacts){ 0 };
 }
 
-/* Opens the directory of `path` below `dir_fd`, made where it is missing; no link is followed. */
-static int open_parent(int dir_fd, const char *path, const char **ret_name)
-{
-    int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    for (const char *slash; fd >= 0 && (slash = strchr(path, '/')); path = slash + 1) {
-        scoped_free char *name = strndup(path, (size_t)(slash - path));
-        int next = -1;
-
-        if (name && (mkdirat(fd, name, 0777) == 0 || errno == EEXIST))
-            next = openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        close(fd);
-        fd = next;
-    }
-    *ret_name = path;
-    return fd;
-}
-
-static int copy_content(int tree_fd, const struct build_artifact *a, int parent_fd)
-{
-    scoped_free char *text = a->link ? node_link_text(tree_fd, a->stored, &(size_t){ 0 }) : NULL;
-    struct copy_file how = { 0 };
-    struct node_state state;
-    scoped_fd int from = -1, to = -1;
-
-    if (a->link)
-        return text ? symlinkat(text, parent_fd, TEMPORARY) : -1;
-    from = node_open_file(tree_fd, a->stored, &state);
-    if (from < 0)
-        return -1;
-    to = openat(parent_fd, TEMPORARY, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                a->executable ? 0777 : 0666);
-    return to < 0 ? -1 : copy_file(from, to, state.node.size, &how);
-}
-
 static int copy_one(int tree_fd, int dir_fd, const struct build_artifact *a)
 {
-    const char *name;
-    scoped_fd int parent = open_parent(dir_fd, a->path, &name);
+    scoped_free char *text = a->link ? node_link_text(tree_fd, a->stored, &(size_t){ 0 }) : NULL;
+    struct node_state state;
+    scoped_fd int from = -1;
 
-    if (parent < 0)
-        return -1;
-    (void)unlinkat(parent, TEMPORARY, 0); /* what an interrupted call has left */
-    if (copy_content(tree_fd, a, parent) == 0 && renameat(parent, TEMPORARY, parent, name) == 0)
-        return 0;
-    {
-        int saved = errno;
+    if (a->link)
+        return text ? deliver_link(text, dir_fd, a->path) : -1;
+    from = node_open_file(tree_fd, a->stored, &state);
+    return from < 0 ? -1 : deliver_file(from, state.node.size, a->executable, dir_fd, a->path);
+}
 
-        (void)unlinkat(parent, TEMPORARY, 0);
-        errno = saved;
-    }
-    return -1;
+static int refuse_copy(const struct build_artifact *a, const char *dir, sbr_error *err)
+{
+    char shown[200];
+
+    if (errno != EXDEV)
+        return err_set_errno(err, "build", "cannot copy '%.200s' to '%.150s'", a->path, dir);
+    text_copy_visibly(shown, sizeof(shown), a->path, strlen(a->path));
+    return err_set(err, SBR_E_DENIED, "build",
+                   "'%s' is a link that leads out of '%.150s', so it was not copied; all else "
+                   "was",
+                   shown, dir);
+}
+
+/* Files come first: with a link that leads out, all else is there. */
+static int copy_kind(const struct build_artifacts *artifacts, bool link, int tree_fd, int dir_fd,
+                     const char *dir, sbr_error *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < artifacts->n; i++)
+        if (artifacts->items[i].link == link &&
+            copy_one(tree_fd, dir_fd, &artifacts->items[i]) < 0 && r == 0)
+            r = refuse_copy(&artifacts->items[i], dir, err);
+    return r;
 }
 
 int build_artifacts_copy(const struct build_artifacts *artifacts, const char *dir,
@@ -217,7 +200,7 @@ int build_artifacts_copy(const struct build_artifacts *artifacts, const char *di
 {
     struct changeset changeset;
     scoped_fd int dir_fd = -1;
-    int r = 0;
+    int r;
 
     dir_fd = save_dir_open(dir, trees, true, err);
     if (dir_fd < 0)
@@ -226,10 +209,9 @@ int build_artifacts_copy(const struct build_artifacts *artifacts, const char *di
         return 0;
     if (changeset_open(artifacts->changes_id, &changeset, err) < 0)
         return err->code;
-    for (size_t i = 0; r == 0 && i < artifacts->n; i++)
-        if (copy_one(changeset.tree_fd, dir_fd, &artifacts->items[i]) < 0)
-            r = err_set_errno(err, "build", "cannot copy '%.200s' to '%.150s'",
-                              artifacts->items[i].path, dir);
+    r = copy_kind(artifacts, false, changeset.tree_fd, dir_fd, dir, err);
+    if (r == 0)
+        r = copy_kind(artifacts, true, changeset.tree_fd, dir_fd, dir, err);
     changeset_close(&changeset);
     return r;
 }

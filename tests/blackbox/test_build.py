@@ -1,6 +1,8 @@
 """build: a project's own build, with its messages and what it made."""
 import json
+import os
 import re
+import shutil
 
 import jsonschema
 import pytest
@@ -88,6 +90,23 @@ def test_artifacts_leave_the_directory_by_no_link(root, folder):
     done = sandbox_run("build", "--artifacts", str(folder / "copied"), path, caller=root)
     assert done.returncode == 125 and b"cannot copy 'out/victim'" in done.stderr
     assert (folder / "elsewhere/victim").read_text() == "old"
+
+
+def test_links_among_artifacts_stay_among_them(root, folder):
+    """A link that the build chose leads whoever uses the copies, as the caller."""
+    recipe = ("all:\n\t@mkdir -p out/deep && echo 1 > out/lib.so.1 && echo 2 > out/zz && ln -s lib.so.1 out/lib.so\n"
+              "\t@ln -s ../lib.so.1 out/deep/up && ln -s {} out/link\n")
+    for target in ("/etc/passwd", "../../../etc", "deep/../../../etc"):
+        path, out = project(folder, {"Makefile": recipe.format(target)}), folder / "copied"
+        (out / "out").mkdir(parents=True)
+        (out / "out/.sandbox-run-artifact").write_text("of another call")
+        done = sandbox_run("build", "--artifacts", str(out), path, caller=root)
+        assert done.returncode == 126 and b"'out/link' is a link that leads out of" in done.stderr, done
+        assert not os.path.lexists(out / "out/link") and (out / "out/zz").read_text() == "2\n"
+        assert os.readlink(out / "out/deep/up") == "../lib.so.1" and (out / "out/lib.so").read_text() == "1\n"
+        assert sorted(os.listdir(out / "out")) == [".sandbox-run-artifact", "deep", "lib.so", "lib.so.1", "zz"]
+        shutil.rmtree(out)
+        shutil.rmtree(path)
 
 
 @pytest.mark.parametrize("files, words, message", [

@@ -1,8 +1,10 @@
 """Every end that is not the program's own has one line on stderr; results say when, with what and how long."""
+import contextlib
 import datetime
 import fcntl
 import json
 import os
+import pathlib
 import pty
 import re
 import select
@@ -13,10 +15,11 @@ import time
 
 import pytest
 
+import engine
 import machine_gives
 import support
 from support import Callers, result_of, sandbox_run
-from waiting import SOON, on_terminal, read_line, started
+from waiting import SOON, on_terminal, read_line, started, wait_until
 
 MORE = "would allow more"
 
@@ -233,6 +236,40 @@ def test_a_failed_compiler_has_its_real_figures(any_caller, fresh):
     assert ours(done.stderr) == [result["explanation"]]
     shown = sandbox_run("run", "--text", "--lang", "c", "--code", BROKEN_C, caller=any_caller, env=fresh)
     assert re.search(r"── compile_failed · c [\d.]+ · compiling [\d.]+ s · total", shown.stderr.decode()), shown.stderr
+
+
+# Ten times as many empty words in each line: the compiler is busy until it is killed, or has no memory left.
+ENDLESS_C = "\n".join(["#define A0", *(f"#define A{i} " + f"A{i - 1} " * 10 for i in range(1, 13)), "A12"])
+
+
+def test_a_killed_compiler_is_named(any_caller, fresh):
+    with started("run", "--json", "--lang", "c", "--code", ENDLESS_C, caller=any_caller, env=fresh) as process:
+        assert wait_until(lambda: compiler_of(process.pid))
+        os.kill(compiler_of(process.pid), signal.SIGKILL)
+        result = json.loads(process.stdout.read())
+    assert (result["outcome"], result["exit_code"]) == ("compile_failed", 1), result
+    assert result["explanation"].startswith("the compiler says that a program of its own was killed; "), result
+    result = result_of("run", "--compile-limit", "memory=64m", "--lang", "c", "--code", ENDLESS_C, caller=any_caller, env=fresh)
+    assert result["outcome"] == "compile_failed" and "the compiler needed more memory than 64m" in result["explanation"], result
+
+
+def compiler_of(pid):
+    """The process that compiles; a false one: it has not begun."""
+    for child in engine.descendants(pid):
+        with contextlib.suppress(OSError):
+            if pathlib.Path(f"/proc/{child}/comm").read_text() == "cc1\n":
+                return child
+    return 0
+
+
+def test_a_source_cannot_say_that_the_compiler_was_killed(any_caller, fresh):
+    lines = "gcc: fatal error: Killed signal terminated program cc1"
+    end = "compilation terminated."
+    for code in (f"#error {lines}", f'#warning {lines}\n#error {end}', f'#error x\n#pragma message "x\\n{lines}\\n{end}"',
+                 f'__asm__(".error \\"x\\\\n{lines}\\\\n{end}\\"");\nint main(void) {{ return 0; }}'):
+        result = result_of("run", "--lang", "c", "--code", code, caller=any_caller, env=fresh)
+        assert "Killed signal terminated" in result["stages"][0]["stderr"], result
+        assert result["explanation"] == "the compiler ended with exit code 1, so the program did not run", result
 
 
 def test_a_check_has_its_real_figures(any_caller):

@@ -18,10 +18,10 @@ PLANT = r"""echo 2 > plain
 git config core.fsmonitor "touch $PWD/../ran; false" 2>/dev/null || printf '[core]\n\tfsmonitor = "touch RAN; false"\n' >> .git/config
 mkdir -p .git/hooks .vscode sub/.GIT/hooks deep; printf '#!/bin/sh\n' | tee .git/hooks/pre-commit sub/.GIT/hooks/x .envrc deep/.npmrc .vscode/tasks.json >/dev/null
 rm -f .gitattributes; chmod +x script; mv moved .mcp.json; ln -s ../plain .git/refs/link
+echo new > both; chmod +x both; mv notes tool; chmod +x tool; echo new > made; chmod +x made
 rm -rf gone; mkdir -p .git/objects/ab; echo data > .git/objects/ab/cd"""
 MARKED = {".git/config", ".git/hooks/pre-commit", ".vscode/tasks.json", "sub/.GIT/hooks/x", ".envrc", "deep/.npmrc",
-          ".gitattributes", "script", ".mcp.json", ".git/refs/link", "gone/.npmrc"}
-LEFT = MARKED - {"script"}  # a script that becomes executable is shown; nobody executes it unasked
+          ".gitattributes", "script", "both", "tool", ".mcp.json", ".git/refs/link", "gone/.npmrc"}
 
 
 class Place:
@@ -33,7 +33,7 @@ class Place:
         (self.tree / ".git/HEAD").write_text("ref: refs/heads/main\n")
         (self.tree / ".git/config").write_text("[core]\n\trepositoryformatversion = 0\n")
         (self.tree / "gone").mkdir()
-        for name in ("plain", ".gitattributes", "script", "moved", "gone/.npmrc", "gone/other"):
+        for name in ("plain", ".gitattributes", "script", "both", "notes", "moved", "gone/.npmrc", "gone/other"):
             (self.tree / name).write_text("1\n" if name == "plain" else f"1 of {name}\n")
         (folder / "state").mkdir(0o700)
         trees.give(folder, caller)
@@ -50,14 +50,16 @@ class Place:
 
     def real(self):
         """Which of the marked changes became real."""
-        found = {name for name in LEFT - {".gitattributes", ".git/config", "gone/.npmrc"}
+        found = {name for name in MARKED - {".gitattributes", ".git/config", "gone/.npmrc", "script", "both"}
                  if os.path.lexists(self.tree / name)}
+        found |= {name for name in ("script", "both") if (self.tree / name).stat().st_mode & 0o111}
         found |= {name for name in (".gitattributes", "gone/.npmrc") if not (self.tree / name).exists()}
         return found | ({".git/config"} if "fsmonitor" in (self.tree / ".git/config").read_text() else set())
 
     def assert_ordinary(self):
         """All that nobody executes is real, and nothing else."""
-        assert self.real() == set() and (self.tree / "script").stat().st_mode & 0o111
+        assert self.real() == set() and (self.tree / "both").read_text() == "1 of both\n"
+        assert (self.tree / "notes").exists() and (self.tree / "made").stat().st_mode & 0o111
         assert (self.tree / "plain").read_text() == "2\n" and (self.tree / ".git/objects/ab/cd").exists()
         assert not (self.tree / "gone/other").exists()
 
@@ -75,10 +77,12 @@ def one(folder, any_caller):
 def test_yes_leaves_out_what_others_execute(place):
     kept = place.kept()
     assert {change["path"] for change in place.result["changes"] if "executes" in change} == MARKED
+    assert {change["path"]: change["mark"] for change in place.result["changes"] if "mark" in change} == {"made": "new executable file"}
     done = place.run("apply", kept, "--yes", "--json")
     report = json.loads(done.stdout)
-    assert done.returncode == 0 and {one["path"] for one in report["left_out"]} == LEFT, done
-    assert {one["executes"] for one in report["left_out"]} >= {"git hook", "git configuration", "editor settings"}
+    assert done.returncode == 0 and {one["path"] for one in report["left_out"]} == MARKED, done
+    assert {one["executes"] for one in report["left_out"]} >= {
+        "git hook", "git configuration", "editor settings", "file that becomes executable"}
     place.assert_ordinary()
     # Those that are named follow, and a directory above them does not name them.
     assert place.run("apply", kept, "deep", "--yes").returncode == 0 and "deep/.npmrc" not in place.real()
@@ -87,6 +91,8 @@ def test_yes_leaves_out_what_others_execute(place):
     assert b"git hook" in done.stderr and b"left out" in done.stderr
     assert place.run("apply", kept, ".git/hooks/pre-commit", "--yes").returncode == 0
     assert ".git/hooks/pre-commit" in place.real()
+    assert place.run("apply", kept, "--yes", "--also", "script", "--also", "both", "tool").returncode == 0
+    assert place.real() >= {"script", "both", "tool"} and (place.tree / "both").read_text() == "new\n"
     assert place.run("undo", kept, "--yes").returncode == 0 and place.real() == set()
     assert (place.tree / "plain").read_text() == "1\n" and (place.tree / "gone/other").exists()
 
@@ -97,6 +103,7 @@ def test_all_ways_to_look_mark_them(one):
     assert b"others execute .git/config (git configuration)" in done.stderr, done
     shown = one.run("changes", "show").stdout
     assert b"(git hook: others execute it)" in shown and shown.count(b"others execute it") == len(MARKED), shown
+    assert b"made  4 bytes  (new executable file)" in shown, shown
     assert b"+#!/bin/sh" in one.run("changes", "diff").stdout
 
 
@@ -123,14 +130,14 @@ def test_at_a_terminal_they_are_a_question_of_their_own(one):
     assert status == 0 and b"apply these too" in shown, shown
     one.assert_ordinary()
     shown, status = answer(one, ("apply", kept), "y\ny\n")
-    assert status == 0 and one.real() == LEFT, shown
+    assert status == 0 and one.real() == MARKED, shown
 
 
 def test_a_session_leaves_them_out(one):
     session = Session(one.folder / "state", "--project", str(one.tree), *one.degraded, lang="bash", caller=one.caller)
     session.cell(PLANT)
     report = session.json("apply", session.id, "--yes")
-    assert {left["path"] for left in report["left_out"]} == LEFT
+    assert {left["path"] for left in report["left_out"]} == MARKED
     one.assert_ordinary()
     again = session.json("apply", session.id, ".vscode", "--yes")
     session.close()
@@ -147,5 +154,5 @@ assert lib.sbr_changes_apply({kept.encode()!r}, None, None, ctypes.byref(report)
 print(report.value.decode())"""
     done = subprocess.run(["/usr/bin/python3", "-c", library], env=support.surroundings(one.caller, one.env), capture_output=True,
                           check=False)
-    assert done.returncode == 0 and {left["path"] for left in json.loads(done.stdout)["left_out"]} == LEFT, done
+    assert done.returncode == 0 and {left["path"] for left in json.loads(done.stdout)["left_out"]} == MARKED, done
     one.assert_ordinary()

@@ -1,11 +1,19 @@
-"""HOME is another user's, as with sudo: that user's links lead root into no directory."""
+"""HOME or the current directory is another user's, as with sudo: their links and settings lead root nowhere."""
 import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 
 import support
 from support import sandbox_run
+
+
+def give(path):
+    for top, folders, files in os.walk(path):
+        for name in (top, *(os.path.join(top, one) for one in folders + files)):
+            os.chown(name, support.ORDINARY_UID, support.ORDINARY_UID, follow_symlinks=False)
 
 
 @pytest.fixture(name="home")
@@ -16,9 +24,7 @@ def foreign_home(folder, root):
     for name in (".cache", ".local/state"):
         (home / name).mkdir(parents=True)
         (home / name / "sandbox-run").symlink_to(own)
-    for top, folders, files in os.walk(folder / "home"):
-        for name in (top, *(os.path.join(top, one) for one in folders + files)):
-            os.chown(name, support.ORDINARY_UID, support.ORDINARY_UID, follow_symlinks=False)
+    give(home)
     return home
 
 
@@ -50,3 +56,71 @@ def test_a_directory_that_root_has_in_another_home_can_be_chosen(home):
     place.mkdir(0o700)
     assert run(home, "changes", "list", SANDBOX_RUN_STATE=str(place)).returncode == 0
     shutil.rmtree(place)
+
+
+def test_settings_of_the_owner_of_home_are_not_read(home):
+    """A link among them would show the installer, and so a package's script, any file of root's."""
+    (home.parent / "own/secret").write_text("PRIVATE = 1\n")
+    (home / ".config/pip").mkdir(parents=True)
+    (home / ".config/pip/pip.conf").symlink_to(home.parent / "own/secret")
+    (home / ".config/sandbox-run/languages").mkdir(parents=True)
+    (home / ".config/sandbox-run/languages/own.yaml").write_text("this would be an error\n")
+    give(home)
+    shown = run(home, "run", "--lang", "python", "--dep", "none-of-this-name", "--code", "1",
+                PIP_NO_INDEX="1", SANDBOX_RUN_CACHE=str(home.parent / "own"))
+    assert shown.returncode == 1 and b"PRIVATE" not in shown.stderr and b"No matching" in shown.stderr, shown
+    for name in ("HOME", "XDG_CONFIG_HOME"):
+        more = {} if name == "HOME" else {name: str(home / ".config")}
+        assert run(home, "run", "--lang", "bash", "--code", "echo 1", **more).stdout == b"1\n"
+
+
+@pytest.fixture(name="theirs")
+def foreign_directory(folder, root):
+    """`theirs/way` leads to root's directory `own`, which has a project."""
+    theirs, own = folder / "theirs", folder / "own"
+    (own / "project").mkdir(parents=True)
+    own.chmod(0o700)
+    (own / "project/secret").write_text("PRIVATE")
+    theirs.mkdir()
+    (theirs / "way").symlink_to(own)
+    give(theirs)
+    return theirs
+
+
+@pytest.mark.parametrize("words", [("--project", "{}"), ("--volume", "{}:/data:ro"), ("--volume", "{}:/data:cow"), ("--volume", "{}/secret:/data:ro")])
+def test_links_of_another_user_lead_to_no_volume(theirs, words):
+    given = [word.format(theirs / "way/project") for word in words]
+    done = sandbox_run("run", *given, "--lang", "bash", "--code", "cat secret /data/secret /data")
+    assert done.returncode == 126 and b"goes through a link that another user can change" in done.stderr, done
+    assert b"PRIVATE" not in done.stdout
+
+
+def test_links_of_another_user_are_not_written_through(theirs):
+    for where in ("way", "way/project"):
+        done = sandbox_run("run", "--output", f"/tmp/new:{theirs / where}", "--lang", "bash", "--code", "echo 1 > /tmp/new")
+        assert b"of another user, and such a link is not followed" in done.stderr, done
+    assert sorted(os.listdir(theirs.parent / "own")) == ["project"]
+
+
+def test_a_link_that_comes_and_goes_leads_to_no_volume(theirs, caller):
+    """The way is a directory while it is looked at, and a link while it is mounted."""
+    third = str(support.ORDINARY_UID - 1)
+    (theirs / "real/project").mkdir(parents=True)
+    os.chown(theirs, int(third), int(third))
+    if caller == support.Callers.USER:
+        give(theirs.parent / "own")
+    swap = ("import ctypes, sys\n"
+            "libc, (a, b) = ctypes.CDLL(None), (one.encode() for one in sys.argv[1:])\n"
+            "print(flush=True)\n"
+            "while True: libc.renameat2(-100, a, -100, b, 2)\n")
+    swapping = subprocess.Popen(["setpriv", "--reuid", third, "--regid", third, "--clear-groups", "--", sys.executable, "-c", swap,
+                                 theirs / "way", theirs / "real"], stdout=subprocess.PIPE)
+    try:
+        swapping.stdout.readline()
+        for _ in range(12):
+            done = sandbox_run("run", "--allow-degraded", "--project", str(theirs / "real/project"), "--lang", "bash",
+                               "--code", "cat secret", caller=caller)
+            assert b"PRIVATE" not in done.stdout, done
+    finally:
+        swapping.kill()
+        swapping.communicate()

@@ -5,7 +5,6 @@ import contextlib
 import json
 import os
 import signal
-import time
 
 import pytest
 
@@ -15,7 +14,6 @@ import support
 
 LARGE = 15_900_000  # just below --max-body
 HELD_KIB = 112 << 10  # two bodies, their text as it grows, and what all requests share
-WAIT_S = 4  # beside other tests on a busy machine; alone it is a tenth of a second, and it was six
 
 
 @pytest.fixture(scope="module", name="http")
@@ -42,36 +40,14 @@ BODIES = {
 }
 
 
-@contextlib.contextmanager
-def others(http):
-    """Somebody else asks all the time; the longest time that an answer took is in the list at the end."""
-    worst, over = [0.0], []
-
-    def look():
-        with contextlib.closing(http.connect()) as connection:
-            while not over:
-                begin = time.monotonic()
-                connection.request("GET", "/healthz")
-                connection.getresponse().read()
-                worst[0] = max(worst[0], time.monotonic() - begin)
-
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        looking = pool.submit(look)
-        try:
-            yield worst
-        finally:
-            over.append(True)
-            looking.result()
-
-
 @pytest.mark.parametrize("name", BODIES)
 def test_a_large_body_is_read_beside_the_loop(http, name):
     """It took up to 80 times its size, and seconds of all clients."""
     path, body, status = BODIES[name]
-    with others(http) as worst:
+    with gateway.others(http) as worst:
         reply = http.ask("POST", path, body, Content_Type="application/json")
     assert reply.status == status, reply.body[:300]
-    assert http.memory_kib("VmHWM") < HELD_KIB and worst[0] < WAIT_S, (http.memory_kib("VmHWM"), worst)
+    assert http.memory_kib("VmHWM") < HELD_KIB and worst[0] < gateway.WAIT_S, (http.memory_kib("VmHWM"), worst)
 
 
 def test_large_bodies_are_carried_out(http):
@@ -91,11 +67,66 @@ def test_large_bodies_are_carried_out(http):
 def test_large_output_is_written_beside_the_loop(http):
     """By our own route, and by a dialect, which reads the result and writes another."""
     noise = "head -c 8000000 /dev/zero | tr '\\0' '\\1'"
-    with others(http) as worst:
+    with gateway.others(http) as worst:
         assert len(http.run({"args": ["sh", "-c", noise]})["stdout"]) >= 8000000
         ran = http.ask("POST", "/api/v2/execute", {"language": "bash", "version": "*", "files": [{"content": noise}]})
     assert ran.status == 200 and len(ran.json()["run"]["stdout"]) == 8000000
-    assert worst[0] < 2 * WAIT_S, worst
+    assert worst[0] < gateway.WAIT_S, worst
+
+
+FLOOD = "import sys\nfor i in range(9000):\n    sys.stdout.write(f'{i:06}' + 'x' * 993 + '\\n')\n"  # 9 MB: more than waits for a reader
+
+
+def streamed(http, path, body):
+    """What a client gets that reads nothing before its run is over."""
+    with contextlib.closing(http.connect()) as connection:
+        connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json", "Accept": "application/x-ndjson"})
+        reply = connection.getresponse()
+        where = reply.headers["Location"]
+        assert engine.within(support.DEADLINE, lambda: http.ask("GET", where).json()["status"] == "done")
+        return [json.loads(line) for line in reply.read().splitlines()]
+
+
+def run_streamed(http):
+    return streamed(http, "/v1/executions", {"language": "python", "code": FLOOD})
+
+
+def cell_streamed(http):
+    made = http.ask("POST", "/v1/sessions", {"language": "python"})
+    assert made.status == 201, made.body
+    where = made.headers["Location"]
+    try:
+        events = streamed(http, f"{where}/cells", {"code": FLOOD})
+        after = http.ask("POST", f"{where}/cells", {"code": "1 + 1"}).json()
+        assert after["outcome"] == "exited" and http.ask("GET", where).json()["state"] == "ready", after
+        return events
+    finally:
+        http.ask("DELETE", where)
+
+
+def run_by_socket(http):
+    where = http.ask("POST", "/v1/executions", {"language": "python", "code": "input()\n" + FLOOD}, Prefer="respond-async").headers["Location"]
+    web = gateway.WebSocket(http, f"{where}/socket")
+    web.send({"type": "stdin", "data": "go\n"})
+    assert engine.within(support.DEADLINE, lambda: http.ask("GET", where).json()["status"] == "done")
+    with contextlib.closing(web):
+        return list(web.events())
+
+
+@pytest.mark.parametrize("road", (run_streamed, cell_streamed, run_by_socket))
+def test_a_slow_reader_is_told_what_it_missed(http, road):
+    """The program does not wait for it, the gateway keeps a part, and every event is there or counted as lost."""
+    before, expected = http.memory_kib("VmHWM"), 0
+    events = road(http)
+    for event in events:
+        if event["type"] == "lost":
+            expected += event["events"]
+        else:
+            assert event["seq"] == expected, (expected, str(event)[:300])
+            expected += 1
+    assert any(event["type"] == "lost" for event in events)
+    assert events[-1]["type"] == "end" and events[-1]["result"]["outcome"] == "exited", str(events[-1])[-600:]
+    assert http.memory_kib("VmHWM") <= max(before, HELD_KIB), http.memory_kib("VmHWM")
 
 
 def test_a_front_that_hangs_is_replaced(tmp_path):

@@ -266,3 +266,19 @@ def test_many_clients_and_broken_ones_leave_the_gateway_as_it_was(http):
             connection.request("POST", "/mcp", json.dumps({"jsonrpc": "2.0", "id": number, "method": "ping"}), names)
             reply = connection.getresponse()
             assert json.loads(reply.read()) == {"jsonrpc": "2.0", "id": number, "result": {}}
+
+
+def test_no_answer_names_a_place_of_the_host(tmp_path):
+    """Nor an error of the library, which names files.  `ask` looks at each reply; what a program says stays."""
+    home = tmp_path / "home" / "somebody"
+    home.mkdir(parents=True)
+    with gateway.Gateway(tmp_path / "g", env={"HOME": str(home)}) as http:
+        agent = Agent(http, "agent")
+        (http.folder / "state" / "sessions").write_text("no directory")
+        assert "'(state)/sessions'" in agent.refusal("create_session", language="python")
+        assert "'(state)/sessions'" in agent.refusal("list_sessions")
+        agent.initialize()
+        reply = agent.legacy("tools/call", {"name": "list_sessions", "arguments": {}})
+        assert "'(state)/sessions'" in reply.json()["result"]["content"][0]["text"], reply.body
+        code = f"print({str(home)!r})"
+        assert agent.data("run_code", language="python", code=code)["stdout"] == f"{home}\n"

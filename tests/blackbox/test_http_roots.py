@@ -1,4 +1,6 @@
 """Roots that the operator names for a tenant: what they open, what they do not, and the changes that runs keep of them."""
+import contextlib
+import json
 import os
 import subprocess
 
@@ -172,14 +174,37 @@ def test_a_reply_names_no_place_of_the_host(http):
 
 
 def test_what_others_execute_is_not_applied_unless_it_is_named(http):
-    code = "mkdir -p .git/hooks; echo 1 > .git/hooks/pre-commit; echo 1 > .envrc; echo 2 > b.txt"
+    code = "mkdir -p .git/hooks; echo 1 > .git/hooks/pre-commit; echo 1 > .envrc; echo 2 > b.txt; echo 2 > t.txt; chmod +x t.txt"
+    left = {".git/hooks/pre-commit", ".envrc", "t.txt"}
+    out = http.top / "out"
+    (out / "t.txt").write_text("1\n")
     result = http.run({"args": ["sh", "-c", code], "project": "out", "keep": True}, token=http.me)
     where = f"/v1/changes/{result['changes_id']}"
     listed = http.ask("GET", where, token=http.me).json()
-    assert {one["path"] for one in listed["changes"] if "executes" in one} == {".git/hooks/pre-commit", ".envrc"}
+    assert {one["path"] for one in listed["changes"] if "executes" in one} == left
     done = http.ask("POST", where + "/apply", {}, token=http.me)
-    assert done.status == 200 and {one["path"] for one in done.json()["left_out"]} == {".git/hooks/pre-commit", ".envrc"}
-    out = http.top / "out"
+    assert done.status == 200 and {one["path"] for one in done.json()["left_out"]} == left
+    assert (out / "t.txt").read_text() == "1\n"
     assert (out / "b.txt").exists() and not (out / ".envrc").exists() and not (out / ".git/hooks/pre-commit").exists()
     done = http.ask("POST", where + "/apply", {"paths": [".envrc"]}, token=http.me)
     assert done.status == 200 and "left_out" not in done.json() and (out / ".envrc").exists()
+
+
+def test_a_large_tree_is_looked_at_beside_the_loop(http):
+    """Each of its entries may be a secret.  What is wrong with a tree is said as before; a client may leave meanwhile."""
+    tree = http.top / "data" / "many"
+    for i in range(40):
+        (tree / str(i)).mkdir(parents=True)
+        for j in range(500):
+            (tree / str(i) / str(j)).touch()
+    (tree / "39" / ".env").write_text("SECRET=1\n")
+    body = {"args": ["sh", "-c", "ls /many | wc -l; cat /many/39/.env"], "volumes": ["data/many:/many:cow"]}
+    with contextlib.closing(http.connect(tcp=True)) as gone:
+        gone.request("POST", "/v1/executions", json.dumps(body), {"Authorization": f"Bearer {http.me}", "Content-Type": "application/json"})
+    with gateway.others(http) as worst:
+        result = http.run(body, token=http.me)
+        refused = http.ask("POST", "/v1/executions", {**body, "volumes": ["data/seed:/d:cow"]}, token=http.me)
+    assert result["stdout"] == "40\n", result
+    assert refused.status == 422 and "only a directory" in refused.json()["detail"], refused.body
+    assert worst[0] < gateway.WAIT_S, worst
+    assert gateway.children_are_gone(http)

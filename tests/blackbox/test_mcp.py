@@ -357,13 +357,14 @@ def test_without_a_way_to_ask_changes_are_not_applied(any_caller, project, folde
 @pytest.mark.container
 def test_what_others_execute_is_shown_first_and_left_out(any_caller, project, folder):
     env = {"SANDBOX_RUN_STATE": str(folder / "state")}
-    code = "for i in $(seq 40); do echo $i > a$i; done; mkdir -p .vscode; echo '{}' > .vscode/tasks.json; echo 1 > zz.pth"
+    code = "for i in $(seq 40); do echo $i > a$i; done; mkdir -p .vscode; echo '{}' > .vscode/tasks.json; echo 1 > zz.pth; chmod +x a.txt"
     with served("--project", project, caller=any_caller, env=env, capabilities={"elicitation": {}}) as client:
         changes = client.data("run_command", command=code)["changes_id"]
         assert "others execute what follows (editor settings)" in client.data("show_changes", changes_id=changes)["diff"]
         asked, client.on_request["elicitation/create"] = agreeing("accept", {"apply": True})
         done = client.data("apply_changes", changes_id=changes)
-        assert {one["path"] for one in done["left_out"]} == {".vscode/tasks.json", "zz.pth"}
+        assert {one["path"] for one in done["left_out"]} == {".vscode/tasks.json", "zz.pth", "a.txt"}
+        assert "a.txt (file that becomes executable: others execute it)" in asked[0] and not (project / "a.txt").stat().st_mode & 0o111
         assert asked[0].index("tasks.json (editor settings: others execute it)") < asked[0].index("created a1")
         assert (project / "a40").exists() and not (project / "zz.pth").exists()
         done = client.data("apply_changes", changes_id=changes, paths=["zz.pth"])

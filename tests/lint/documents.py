@@ -287,6 +287,15 @@ def compare_keys(place, document, code, both_ways):
                        if both_ways]
 
 
+def compare_executed(document, code):
+    """What `apply` leaves out: SECURITY.md's rows and the table of model/executes.c."""
+    table = re.search(r"executed\[\] = \{(.*?)\n\};", code, re.DOTALL)
+    coded = re.findall(r'\{ "([^"]+)", "([^"]+)" \}', table[1] if table else "")
+    said = [(pattern, row[0]) for row in rows(document, "marked as") for pattern in words(row[1])]
+    return differences("SECURITY.md: marked as", [f"{what} {pattern}" for pattern, what in said],
+                       [f"{what} {pattern}" for pattern, what in coded])
+
+
 def part(document, heading):
     """From this heading to the next of the same rank."""
     return document.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
@@ -441,6 +450,7 @@ def table_problems(root):
     result = read(root, "docs/result.md")
     problems += compare_limits(read(root, "docs/SANDBOX_RUN.md"), read(root, "docs/request.md"),
                                read(root, "src/model/limits.c"))
+    problems += compare_executed(read(root, "SECURITY.md"), read(root, "src/model/executes.c"))
     problems += compare_outcomes(result, read(root, "src/model/result.c"))
     problems += compare_keys("docs/result.md", result, read(root, "src/model/result_json.c"), False)
     problems += compare_keys("docs/request.md", read(root, "docs/request.md"),

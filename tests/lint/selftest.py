@@ -87,6 +87,17 @@ CASES = (
     (hostile, "src/work/a.c", 'err_set(err, SBR_E_INVALID, "git", "no");\n', None),
     (hostile, "src/work/a.c", 'fopen(path, "re");\n', "beneath a descriptor"),
     (hostile, "src/work/a.c", "my_fopen(path); history_getline(x);\n", None),
+    (hostile, "src/work/a.c", "fd = open(path_of(dir), O_RDONLY | O_CLOEXEC);\n", "open() through links"),
+    (hostile, "src/config/a.c", 'fd = openat(dir, "a.yaml", O_RDONLY);\n', "inode_open_beneath()"),
+    (hostile, "src/mcp/a.c", "fd = openat(dir, name, O_RDONLY | O_DIRECTORY);\n", "open() through links"),
+    (hostile, "src/toolchain/a.c", "fd = b ? open(path, flags) : openat(dir, name, O_NOFOLLOW);\n", "open() through links"),
+    (hostile, "src/work/a.c", "fd = open(dir, O_PATH); fd = openat(fd, \".\", O_RDONLY); inode_open(fd, name);\n", None),
+    (hostile, "src/work/a.c", "fd = openat(at, name, O_RDONLY | O_NOFOLLOW); x(\"open('a')\"); open(\"/dev/null\", O_RDWR);\n", None),
+    (hostile, "src/base/a.c", "fd = open(path, O_RDONLY); rename(a, b);\n", None),
+    (hostile, "src/cli/a.c", "fd = openat(dir, name, O_WRONLY | O_CREAT | O_NOFOLLOW, 0600);\n", "use save_file_open()"),
+    (hostile, "src/session/a.c", "renameat(a, b, c, d);\n", "O_CREAT or rename() is reserved"),
+    (hostile, "src/mcp/a.c", "fd = mkostemp(path, 0);\n", "O_CREAT or rename() is reserved"),
+    (hostile, "src/session/a.c", "json_rename(a); n->renamed(b); link(a);\n", None),
 )
 
 # What the documents are compared with, in small.
@@ -101,6 +112,12 @@ CONFINERS = {
     "network.c": 'const struct confiner network_confiner = { "network", NULL, f };\n',
     "seccomp.c": 'const struct confiner seccomp_confiner = { "seccomp", f, g };\n',
 }
+EXECUTES = 'executed[] = {\n    { ".husky/", "git hook" },\n    { ".envrc", "shell file" },\n};\n'
+EXECUTED = """| marked as | paths |
+|---|---|
+| git hook | `.husky/` |
+| shell file | `.envrc` |
+"""
 STEPS = """| step | role | file | does |
 |---|---|---|---|
 | `network` | run, shell | `network.c` | x |
@@ -224,6 +241,10 @@ DOCUMENT_CASES = (
      "--pids N is missing"),
     (documents.compare_limits, (OPTIONS, EXACT + "| `old` | `old` |\n", LIMITS),
      "('old', 'old') is not in the code"),
+    (documents.compare_executed, (EXECUTED, EXECUTES), None),
+    (documents.compare_executed, (EXECUTED, EXECUTES.replace("\n};", '\n    { ".hg/", "git hook" },\n};')),
+     "git hook .hg/ is missing"),
+    (documents.compare_executed, (EXECUTED + "| git hook | `old` |\n", EXECUTES), "git hook old is not in the code"),
     (documents.compare_outcomes, (OUTCOMES, VERDICTS), None),
     (documents.compare_outcomes, (OUTCOMES, VERDICTS + '[SBR_NEW] = "new"'), "new is missing"),
     (documents.compare_keys, ("a.md", "`wall_ms`\n", 'put("wall_ms"); put("id")', True), None),
@@ -305,7 +326,7 @@ _ROOT = "int sbr_job_start(void)\n{\n    job_a();\n}\nint sbr_job_finish(void)\n
 _WAYS = "".join(f"int job_b{i}(void)\n{{\n}}\n" for i in range(4))
 
 # Every file of every row, with a call of each; and a page that names them.
-_CALLS = 'json_loads(a); cyaml_load_data(a); XML_ParserCreate(a); w = { "git", "-C" }; fopen(a); getline(a);\n'
+_CALLS = 'json_loads(a); cyaml_load_data(a); XML_ParserCreate(a); w = { "git", "-C" }; fopen(a); getline(a); open(a); rename(a);\n'
 HOSTILE_FILES = sorted({name for row in hostile.ROWS for name in row.files})
 HOSTILE = {f"src/{name}": "".join(part + ";" for part in _CALLS.split(";")
                                   if any(re.search(row.pattern, part) for row in hostile.ROWS if name in row.files))

@@ -72,14 +72,14 @@ static void it_looks_as_that_of_git(void **state)
     take_mark(COLLECT_GONE, "old", 0);
     take_file("void", "", 0644);
     compare_now();
-    assert_shown("others execute what follows (script that becomes executable): both\n"
+    assert_shown("others execute what follows (file that becomes executable): both\n"
                  "diff --git a/both b/both\nold mode 100644\nnew mode 100755\n"
                  "--- a/both\n+++ b/both\n@@ -1,2 +1,2 @@\n 1\n-2\n+3\n"
                  "diff --git a/gone b/gone\ndeleted file mode 100600\n"
                  "--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
                  "diff --git a/link b/link\n--- a/link\n+++ b/link\n@@ -1 +1 @@\n"
                  "-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n"
-                 "others execute what follows (script that becomes executable): mode\n"
+                 "others execute what follows (file that becomes executable): mode\n"
                  "diff --git a/mode b/mode\nold mode 100644\nnew mode 100755\n"
                  "diff --git a/name with spaces b/name with spaces\nnew file mode 100644\n"
                  "--- /dev/null\n+++ b/name with spaces\t\n@@ -0,0 +1 @@\n+new\n"

@@ -94,7 +94,8 @@ static void the_highest_limit_has_no_remedy(void **state)
 static void a_failed_stage_speaks_for_the_job(void **state)
 {
     sbr_result last = ended(SBR_EXITED, 0), result = ended(SBR_COMPILE_FAILED, 0);
-    char said[] = "gcc: fatal error: Killed signal terminated program cc1\n";
+    char said[] = "gcc: fatal error: Killed signal terminated program cc1\n"
+                  "compilation terminated.\n";
 
     (void)state;
     last.explanation[0] = '\0';
@@ -111,6 +112,54 @@ static void a_failed_stage_speaks_for_the_job(void **state)
     ending_explain(&last, STAGE_COMPILE, false);
     ending_explain_stage(&result, STAGE_COMPILE, &last);
     assert_string_equal(result.explanation, last.explanation);
+}
+
+#define KILLED "fatal error: Killed signal terminated program cc1\n"
+#define END "compilation terminated.\n"
+#define EXIT "` (signal: 9, SIGKILL: kill)\n"
+
+/* What a source can make a compiler say is no sign of a killed one. */
+static void only_whole_lines_at_the_end_tell_of_killed_compilers(void **state)
+{
+    static const struct {
+        const char *said;
+        bool killed;
+    } texts[] = {
+        { "x86_64-linux-gnu-gcc-14: " KILLED END, true },
+        { "main.c:1:2: warning: x\ng++: " KILLED END, true },
+        { "command-line-arguments: /usr/lib/go/tool/compile: signal: killed\n", true },
+        { "error: could not compile `x`\n\nCaused by:\n  process didn't exit successfully: "
+          "`rustc" EXIT,
+          true },
+        { "main.c:1:2: error: #error gcc: " KILLED END, false },
+        { "main.c:1:2: note: '#pragma message: x\ngcc: " KILLED END "    2 | #pragma\n", false },
+        { "/tmp/a.s: Assembler messages:\n/tmp/a.s:4: Error: x\ngcc: " KILLED END, false },
+        { "gcc: " KILLED "main.c:1:2: error: x\n", false },
+        { "a: fatal error: Killed signal terminated program cc1.c:1:2: error: x\n" END, false },
+        { ": " KILLED END, false },
+        { "./main.go:3:5: undefined: x: signal: killed\n", false },
+        { "error: x\n         process didn't exit successfully: `" EXIT, false },
+        { END, false },
+        { "\n", false },
+        { "", false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        sbr_result last = ended(SBR_EXITED, 0), result = ended(SBR_COMPILE_FAILED, 0);
+
+        last.explanation[0] = '\0';
+        last.err.data = (char *)texts[i].said;
+        last.err.len = strlen(texts[i].said);
+        ending_explain_stage(&result, STAGE_COMPILE, &last);
+        if (!strstr(result.explanation, "was killed") == texts[i].killed)
+            fail_msg("%s: %s", texts[i].said, result.explanation);
+        last.err.tail = last.err.data;
+        last.err.tail_len = last.err.len;
+        last.err.data = (char *)"beginning";
+        ending_explain_stage(&result, STAGE_COMPILE, &last);
+        assert_int_equal(!!strstr(result.explanation, "was killed"), texts[i].killed);
+    }
 }
 
 static void the_signal_to_the_client_is_named(void **state)
@@ -154,6 +203,7 @@ int main(void)
         cmocka_unit_test(every_end_has_its_sentence),
         cmocka_unit_test(the_highest_limit_has_no_remedy),
         cmocka_unit_test(a_failed_stage_speaks_for_the_job),
+        cmocka_unit_test(only_whole_lines_at_the_end_tell_of_killed_compilers),
         cmocka_unit_test(the_signal_to_the_client_is_named),
         cmocka_unit_test(only_the_limit_behind_the_end_is_covered),
     };

@@ -105,6 +105,12 @@ static bool is_named(const char *path, const char *name)
 
 static void test_names(void **state)
 {
+    const struct change gained = { .op = CHANGE_MODE,
+                                   .path = (char *)"bin/run",
+                                   .base = { .kind = NODE_FILE, .mode = 0644 },
+                                   .now = { .kind = NODE_FILE, .mode = 0755 } };
+    const char *above = "bin", *itself = "bin/run";
+
     (void)state;
     assert_true(is_named("src/.envrc", "src/.envrc"));
     assert_false(is_named("src/.envrc", "src"));
@@ -114,6 +120,8 @@ static void test_names(void **state)
     assert_false(is_named("a/.git/hooks/x", "a"));
     assert_false(is_named("a/.git/hooks/x", "a/.gi"));
     assert_true(is_named("plain", "other")); /* nothing has to name it */
+    assert_false(executes_is_named(&gained, &above, 1));
+    assert_true(executes_is_named(&gained, &itself, 1));
 }
 
 static void test_modes_and_renames(void **state)
@@ -124,13 +132,32 @@ static void test_modes_and_renames(void **state)
                         .now = { .kind = NODE_FILE, .mode = 0755 } };
 
     (void)state;
-    assert_string_equal(executes_change(&c), "script that becomes executable");
+    assert_string_equal(executes_change(&c), "file that becomes executable");
     c.base.mode = 0755;
     assert_null(executes_change(&c));
+    c.base.mode = 0700; /* for others */
+    assert_string_equal(executes_change(&c), "file that becomes executable");
+    c.op = CHANGE_MODIFIED;
+    c.base = (struct node){ NODE_LINK, 0777, 1, 0 };
+    assert_string_equal(executes_change(&c), "file that becomes executable");
+    c.base = (struct node){ NODE_FILE, 0755, 1, 0 };
     c.now.mode = 04755;
     assert_string_equal(executes_change(&c), "set-id program");
+    assert_null(executes_mark(&c));
     c = (struct change){ .op = CHANGE_CREATED, .path = c.path, .now = { NODE_FILE, 0755, 1, 0 } };
     assert_null(executes_change(&c));
+    assert_string_equal(executes_mark(&c), "new executable file");
+    c.now.mode = 02755;
+    assert_null(executes_change(&c));
+    assert_string_equal(executes_mark(&c), "new set-id program");
+    c.now = (struct node){ NODE_DIR, 02755, 0, 0 };
+    assert_null(executes_mark(&c));
+    c = (struct change){ .op = CHANGE_RENAMED,
+                         .path = (char *)"tools/run",
+                         .from = (char *)"notes",
+                         .base = { NODE_FILE, 0644, 1, 0 },
+                         .now = { NODE_FILE, 0755, 1, 0 } };
+    assert_string_equal(executes_change(&c), "file that becomes executable");
     c = (struct change){ .op = CHANGE_RENAMED,
                          .path = (char *)"plain",
                          .from = (char *)".npmrc",

@@ -171,4 +171,4 @@ print(json.dumps([ready, beside.returncode, below.returncode, json.loads(after.s
     assert done.returncode == 0, done.stderr
     ready, beside, below, strangers, status, *said = json.loads(done.stdout)
     assert ready.startswith("ready") and (beside, status) == (0, 0), (ready, said)
-    assert below == 1 and strangers == 1, said
+    assert below == 1 and strangers >= 1, said

@@ -183,6 +183,7 @@ export interface Schemas {
     volume_base64?: string;
     raced?: boolean;
     executes?: string;
+    mark?: string;
     [field: string]: unknown;
   };
   "result/file": {
