@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -85,6 +86,8 @@ class Gateway:
         said = self.process.stderr.read()
         self.process.stderr.close()
         assert kind or (not stuck and self.process.returncode == 0), (stuck, self.process.returncode, said)
+        # A front has no environment that could name a file for what a sanitizer reports.
+        assert not re.search("ERROR: .*Sanitizer|runtime error:", said), said
 
     def connect(self, tcp=False):
         return http.client.HTTPConnection(self.address, timeout=support.DEADLINE) if tcp else UnixConnection(self.socket)

@@ -36,7 +36,7 @@ char *encoding_to_base64(const void *data, size_t len)
     return text;
 }
 
-/* The place of each digit among them, plus one; 0: it is none.  A body may have megabytes of them. */
+/* The place of each digit among them, plus one; 0: it is none.  A body may have megabytes. */
 /* clang-format off */
 static const unsigned char base64_places[256] = {
     ['A'] = 1, ['B'] = 2, ['C'] = 3, ['D'] = 4, ['E'] = 5, ['F'] = 6, ['G'] = 7, ['H'] = 8,

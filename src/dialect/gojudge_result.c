@@ -126,24 +126,21 @@ static void put_streams(struct gojudge_command *c, json_t *answer, const json_t 
 }
 
 /* Where a collected file is on the host, in our own directory; NULL: it is not there. */
-static const char *saved_at(const json_t *result, const char *name, size_t len)
+static const char *saved_at(const struct output_files *files, const char *name)
 {
-    const json_t *file;
-    size_t i;
-
-    json_array_foreach(json_object_get(result, "files"), i, file) {
-        const char *path = translate_word(file, "path");
+    for (size_t i = 0; i < files->n; i++) {
+        const char *path = files->items[i].path;
 
         if (name[0] != '/' && !strncmp(path, "/work/", 6))
             path += 6;
-        if (strlen(path) == len && !strncmp(path, name, len))
-            return json_string_value(json_object_get(file, "saved"));
+        if (!strcmp(path, name))
+            return files->items[i].saved;
     }
     return NULL;
 }
 
-static void put_collected(struct gojudge_command *c, json_t *answer, const json_t *result,
-                          const char *wanted, bool cached)
+static void put_collected(struct gojudge_command *c, json_t *answer,
+                          const struct output_files *files, const char *wanted, bool cached)
 {
     size_t len = strlen(wanted), most = GOJUDGE_FILE_MAX, n;
     bool optional = len && wanted[len - 1] == '?';
@@ -157,7 +154,7 @@ static void put_collected(struct gojudge_command *c, json_t *answer, const json_
 
     if (!name || !*name)
         return;
-    place = saved_at(result, name, len - optional);
+    place = saved_at(files, name);
     fd = place ? open(place, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
     most = given > 0 && (size_t)given < most ? (size_t)given : most;
     if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
@@ -173,7 +170,8 @@ static void put_collected(struct gojudge_command *c, json_t *answer, const json_
     }
 }
 
-static void put_files(struct gojudge_command *c, json_t *answer, const json_t *result)
+static void put_files(struct gojudge_command *c, json_t *answer, const json_t *result,
+                      const struct output_files *files)
 {
     static const char *const lists[] = { "copyOut", "copyOutCached" };
 
@@ -190,7 +188,7 @@ static void put_files(struct gojudge_command *c, json_t *answer, const json_t *r
             if (!text)
                 continue;
             if (!stream)
-                put_collected(c, answer, result, text, i == 1);
+                put_collected(c, answer, files, text, i == 1);
             else if (i == 1)
                 put_file(c, answer, text, strdup(json_string_value(stream)),
                          json_string_length(stream), true);
@@ -221,7 +219,7 @@ json_t *gojudge_result(struct gojudge_command *c, const struct execution *e)
                        "memory", (json_int_t)translate_metric(result, "peak_memory_bytes"),
                        "runTime", (json_int_t)(translate_metric(result, "wall_ms") * NS_OF_MS),
                        "procPeak", (json_int_t)translate_metric(result, "peak_processes"));
-    put_files(c, answer, result);
+    put_files(c, answer, result, &e->files);
     json_decref(result);
     return answer;
 }

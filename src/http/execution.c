@@ -123,6 +123,10 @@ static void finish_with(struct execution *e, sbr_result *result, struct response
     counters_add_run(&e->server->counters, result ? result->language.name : NULL, result,
                      e->ended_us - e->started_us);
     spans_add(&e->server->spans, e, result ? result->report.exit_code : -1);
+    if (result && e->ended) {
+        e->files = result->files; /* replies do not say where they are */
+        result->files = (struct output_files){ .n = 0 };
+    }
     sbr_result_free(result);
     loop_remove(&e->server->loop, &e->watch);
     e->spent = take_ptr(e->job);
@@ -136,6 +140,7 @@ static void finish_with(struct execution *e, sbr_result *result, struct response
         execution_reply(e, waiter);
     if (e->ended)
         e->ended(e, e->ended_context);
+    output_files_done(&e->files);
 }
 
 json_t *execution_tree(const struct execution *e)
@@ -162,6 +167,13 @@ static void job_event(void *context, uint32_t events)
         finish(e, r == 1 ? result : NULL, &err);
 }
 
+/* Its trees are open: it goes on in the loop, and fails there if they could not be opened. */
+static void begin_job(struct execution *e)
+{
+    if (loop_add(&e->server->loop, &e->watch, EPOLLIN) < 0 || e->cancelled)
+        execution_cancel(e);
+}
+
 static int connect_job(struct execution *e, sbr_error *err)
 {
     sbr_job *job = e->job;
@@ -174,7 +186,7 @@ static int connect_job(struct execution *e, sbr_error *err)
         (e->takes_stdin && sbr_job_write_stdin(job, "", 0) < 0))
         return err_set(err, SBR_E_BUG, "http", "the job has begun already");
     e->watch = loop_watch_of(sbr_job_fd(job), job_event, e);
-    if (runner_has_trees(job) && execution_trees_are_later(e))
+    if (runner_has_trees(job) && execution_trees_are_later(e, begin_job))
         return 0;
     if (loop_add(&e->server->loop, &e->watch, EPOLLIN) < 0)
         return err_set_errno(err, "http", "cannot watch the job");

@@ -58,6 +58,7 @@ struct execution {
     struct response_text *text; /* the result as JSON; NULL: not yet */
     bool opening;               /* a thread has the job */
     json_t *tree;               /* of a large result, while `ended` is called; NULL: none */
+    struct output_files files;  /* while `ended` is called: where outputs are on the host */
     char language[32];
     char outcome[24];
     char output_id[ENCODING_ID_SIZE];

@@ -1,38 +1,47 @@
 #include "http/execution_trees.h"
 
+#include <stdlib.h>
+
 #include "http/offload.h"
-#include "http/server.h"
 #include "lib/runner.h"
+
+struct unopened {
+    struct execution *e;
+    void (*opened)(struct execution *e);
+};
 
 static int open_trees(struct offload *o, sbr_error *err)
 {
-    const struct execution *e = o->extra;
+    const struct unopened *unopened = o->extra;
 
     (void)err;
-    runner_open_trees(e->job);
+    runner_open_trees(unopened->e->job);
     return 0;
 }
 
-/* Back in the loop: the job goes on, and fails there if the thread's part did. */
 static void trees_opened(struct offload *o, const sbr_error *err)
 {
-    struct execution *e = o->extra;
+    struct unopened *unopened = o->extra;
 
     (void)err;
-    e->opening = false;
-    if (e->cancelled)
-        execution_cancel(e);
-    if (loop_add(&e->server->loop, &e->watch, EPOLLIN) < 0)
-        execution_cancel(e);
+    unopened->e->opening = false;
+    unopened->opened(unopened->e);
+    free(unopened);
 }
 
-bool execution_trees_are_later(struct execution *e)
+bool execution_trees_are_later(struct execution *e, void (*opened)(struct execution *e))
 {
+    struct unopened *unopened = malloc(sizeof(*unopened));
+
+    if (!unopened)
+        return false;
+    *unopened = (struct unopened){ .e = e, .opened = opened };
     e->opening = true;
     if (offload_start_own(e->server, &(struct offload){ .work = open_trees,
                                                         .done = trees_opened,
-                                                        .extra = e }) == 0)
+                                                        .extra = unopened }) == 0)
         return true;
     e->opening = false;
+    free(unopened);
     return false;
 }

@@ -4,8 +4,8 @@
 
 #include "http/execution.h"
 
-/* True: the job is watched when a thread has opened its trees.  False: it is not, and nothing has
+/* True: `opened` is called from the loop when a thread has opened the trees.  False: nothing has
  * begun. */
-bool execution_trees_are_later(struct execution *e);
+bool execution_trees_are_later(struct execution *e, void (*opened)(struct execution *e));
 
 #endif

@@ -96,7 +96,8 @@ static void oom_happened(void *context, uint32_t events)
 
     (void)events;
     loop_remove(m->loop, &m->oom_watch);
-    excess(m, STOP_MEMORY);
+    if (!cgroup_is_removed(&m->box->cgroup)) /* as when the engine is killed */
+        excess(m, STOP_MEMORY);
 }
 
 static const enum stop_reason limit_stops[] = { [INIT_LIMIT_MEMORY] = STOP_MEMORY,

@@ -230,6 +230,13 @@ void cgroup_read(const struct cgroup *cg, struct cgroup_usage *usage)
         driver_of(cg)->read(cg, usage);
 }
 
+bool cgroup_is_removed(const struct cgroup *cg)
+{
+    int leaf = cg->leaf_fd[CG_MEMORY];
+
+    return leaf >= 0 && faccessat(leaf, "cgroup.procs", F_OK, 0) < 0;
+}
+
 uint64_t cgroup_cpu_us(const struct cgroup *cg)
 {
     return cg->controllers ? driver_of(cg)->cpu_us(cg) : 0;

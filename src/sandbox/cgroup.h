@@ -87,6 +87,8 @@ int cgroup_kill(const struct cgroup *cg);
  * on v1: there a frozen process does not die, so that a dead supervisor would leave it for ever. */
 int cgroup_freeze(const struct cgroup *cg, bool freeze);
 void cgroup_read(const struct cgroup *cg, struct cgroup_usage *usage);
+/* True when the leaf for memory is gone: v1 sends the notice of an out-of-memory kill then, too. */
+bool cgroup_is_removed(const struct cgroup *cg);
 uint64_t cgroup_cpu_us(const struct cgroup *cg);
 /* Zeros for what no controller of the leaf counts. */
 void cgroup_read_now(const struct cgroup *cg, struct cgroup_now *now);

@@ -114,15 +114,18 @@ static size_t zone(struct place p, size_t from)
     return n ? n + 1 : 0;
 }
 
-/* 12:34:56.789Z */
+/* 12:34:56.789Z, as far as no longer word begins in it. */
 static size_t clock_time(struct place p, size_t from)
 {
-    size_t n = digit_groups(p, from, "222", ':');
+    size_t n = digit_groups(p, from, "222", ':'), end, more;
 
     if (!n && !(n = digit_groups(p, from, "22", ':')))
         return 0;
-    n += fraction(p, from + n);
-    return n + zone(p, from + n);
+    end = from + n;
+    more = fraction(p, end);
+    if (!is_word(p, end + more + zone(p, end + more)))
+        return n + more + zone(p, end + more);
+    return is_word(p, end + more) ? n : n + more;
 }
 
 /* 1.5 s, 20ms */
@@ -184,15 +187,15 @@ static size_t take_path(struct place p, struct buf *out)
 /* 1.2345678901 -> 1.23457: six digits that count; the point is a point in every locale. */
 static size_t take_float(struct place p, struct buf *out)
 {
-    size_t whole = count(p, 0, isdigit), n = 0, exponent;
+    size_t digits = count(p, 0, isdigit), n = 0, exponent;
     char text[64], shown[32];
     char *comma;
 
-    if (whole && has(p, whole, '.'))
-        n = count(p, whole + 1, isdigit);
+    if (digits && has(p, digits, '.'))
+        n = count(p, digits + 1, isdigit);
     if (!n)
         return 0;
-    n += whole + 1;
+    n += digits + 1;
     if (has(p, n, 'e') || has(p, n, 'E')) {
         size_t sign = has(p, n + 1, '+') || has(p, n + 1, '-');
 

@@ -215,6 +215,22 @@ static void a_leaf_is_made_and_removed_under_a_name_of_ours(void **state)
     assert_refused(cgroup_open(&cg, &plan, &features, &err), &err, SBR_E_SYSTEM, "/nowhere");
 }
 
+/* The engine's janitor removes it while a client still watches the run. */
+static void a_leaf_that_was_removed_is_known(void **state)
+{
+    struct cgroup cg = { .kind = CGROUP_V1, .controllers = 1u << CG_MEMORY };
+
+    (void)state;
+    for (unsigned int i = 0; i < N_CG; i++)
+        cg.leaf_fd[i] = -1;
+    assert_false(cgroup_is_removed(&cg));
+    cg.leaf_fd[CG_MEMORY] = dir_fd;
+    put("cgroup.procs", "");
+    assert_false(cgroup_is_removed(&cg));
+    assert_int_equal(unlinkat(dir_fd, "cgroup.procs", 0), 0);
+    assert_true(cgroup_is_removed(&cg));
+}
+
 #define CGROUP_TEST(test) cmocka_unit_test_setup(test, empty_files)
 
 int main(void)
@@ -229,6 +245,7 @@ int main(void)
         CGROUP_TEST(measures_of_v2_are_read_from_their_files),
         CGROUP_TEST(without_controllers_there_is_nothing_to_make_or_measure),
         CGROUP_TEST(a_leaf_is_made_and_removed_under_a_name_of_ours),
+        CGROUP_TEST(a_leaf_that_was_removed_is_known),
     };
 
     return cmocka_run_group_tests(tests, make_dir, remove_dir);

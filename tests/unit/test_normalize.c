@@ -30,6 +30,9 @@ static void what_changes_each_time_is_taken_out(void **state)
                 "at 2026-02-03T04:05:06.789Z, 2026-02-03 and 12:30:01+01:00 took 1.5 s or 20ms",
                 "at <time>, <time> and <time> took <time> or <time>");
     assert_text("times", "10 items, 3 sheep, v1.2.3, 1.5x", "10 items, 3 sheep, v1.2.3, 1.5x");
+    /* What stays of a longer word is no part of the time before it. */
+    assert_text("times", "12:36-4466s", "<time>-<time>");
+    assert_text("times", "12:36,5s", "<time>,<time>");
     assert_text("addresses", "at 0x7ffe1234abcd, 0x10 and x0x12345",
                 "at <address>, 0x10 and x0x12345");
     assert_text(

@@ -257,7 +257,7 @@ def kind_of(pid, roots):
             return word
     if name in KINDS:
         return KINDS[name]
-    if b"/driver/" in b" ".join(line):
+    if any(word.startswith(b"/driver/") and not word.endswith((b".o", b"/native.sh")) for word in line):  # no compiler
         return "zygote"
     return "janitor" if name.startswith("sandbox-run") else None
 
