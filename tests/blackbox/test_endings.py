@@ -243,7 +243,8 @@ ENDLESS_C = "\n".join(["#define A0", *(f"#define A{i} " + f"A{i - 1} " * 10 for 
 
 
 def test_a_killed_compiler_is_named(any_caller, fresh):
-    with started("run", "--json", "--lang", "c", "--code", ENDLESS_C, caller=any_caller, env=fresh) as process:
+    cold = {**fresh, "SANDBOX_RUN_COLD": "1"}  # with an engine the compiler is none of its caller's children
+    with started("run", "--json", "--lang", "c", "--code", ENDLESS_C, caller=any_caller, env=cold) as process:
         assert wait_until(lambda: compiler_of(process.pid))
         os.kill(compiler_of(process.pid), signal.SIGKILL)
         result = json.loads(process.stdout.read())

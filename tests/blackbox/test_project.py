@@ -169,7 +169,7 @@ def test_applied_the_checkout_is_what_the_script_makes_of_it(run, project, calle
     as_user = caller == support.Callers.USER and os.geteuid() == 0
     before = trees.look(project)
     kept = run(SCRIPT, "--keep")["changes_id"]
-    run.tool("apply", kept, "--yes")
+    run.tool("apply", kept, "--yes", "--also", name_of(2, 2))  # it becomes executable
     after = trees.look(project)
     after.pop(b".git/index", None)  # written anew when the fixture cleaned up
     assert not trees.differing(outside[1], after)

@@ -48,6 +48,14 @@ static size_t forget_peak(void)
     return status_kib("VmRSS");
 }
 
+/* The kernel counts pages for each CPU and sums them up now and then: a peak may seem lower. */
+static size_t grown_since(size_t before)
+{
+    size_t peak = status_kib("VmHWM");
+
+    return peak > before ? peak - before : 0;
+}
+
 typedef int reader(const char *text, size_t len, sbr_error *err);
 
 static int read_request(const char *text, size_t len, sbr_error *err)
@@ -220,7 +228,7 @@ static void no_text_takes_more_than_its_bound(void **state)
 
         before = forget_peak();
         r = texts[i].read(text, len, &err);
-        grown = status_kib("VmHWM") - before;
+        grown = grown_since(before);
         if (r == 0 || !strstr(err.message, texts[i].says))
             fail_msg("%s: '%s' should say '%s'", texts[i].name, err.message, texts[i].says);
         if (measures && grown > MOST_GROWTH_KIB)
@@ -250,7 +258,7 @@ static void messages_that_are_too_long_together_are_left_out(void **state)
     assert_int_equal(test_report_count(&report, CASE_FAILED), many.times);
     assert_non_null(strstr(report.cases[0].message, "{},{}"));
     assert_non_null(strstr(report.cases[many.times - 1].message, "left out"));
-    assert_true(!measures || status_kib("VmHWM") - before < MOST_GROWTH_KIB);
+    assert_true(!measures || grown_since(before) < MOST_GROWTH_KIB);
     test_report_done(&report);
 }
 
