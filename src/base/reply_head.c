@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <string.h>
 #include <strings.h>
 #include <time.h>
 
@@ -69,6 +70,23 @@ bool reply_head_is_value(const char *text)
     return true;
 }
 
+/* A token of RFC 9110; with a colon or a blank in it, a name would be another field's beginning. */
+static bool is_name(const char *text)
+{
+    const char *at = text;
+
+    while (isalnum((unsigned char)*at) || (*at && strchr("!#$%&'*+-.^_`|~", *at)))
+        at++;
+    return at > text && !*at;
+}
+
+/* What the head says by itself: a second length would be another reply's beginning. */
+static bool is_own(const char *name)
+{
+    return !strcasecmp(name, CONNECTION) || !strcasecmp(name, "Content-Length") ||
+           !strcasecmp(name, "Transfer-Encoding");
+}
+
 /* Formatted once per second. */
 static const char *date_now(void)
 {
@@ -114,9 +132,9 @@ bool reply_head_add(const struct reply_head *head, struct buf *to)
         return false;
     buf_printf(to, "HTTP/1.1 %u %s\r\nDate: %s\r\n", head->status, phrase, date_now());
     while (fields_next(&at, end, &field)) {
-        if (!strcasecmp(field.name, CONNECTION))
+        if (is_own(field.name))
             continue;
-        if (!reply_head_is_value(field.name) || !reply_head_is_value(field.value))
+        if (!is_name(field.name) || !reply_head_is_value(field.value))
             return false;
         buf_add_text(to, field.name);
         buf_add_text(to, ": ");

@@ -171,7 +171,7 @@ static int is_of_path(int c)
     return c > ' ' && !strchr("\"'<>:,;()[]{}|`", c);
 }
 
-/* An absolute path of two parts and more: its last part stays. */
+/* An absolute path of two parts and more: its last part stays, for the others to look at. */
 static size_t take_path(struct place p, struct buf *out)
 {
     size_t n = has(p, 0, '/') ? count(p, 0, is_of_path) : 0;
@@ -180,8 +180,7 @@ static size_t take_path(struct place p, struct buf *out)
     if (!last || last == p.at)
         return 0;
     buf_add_text(out, "<path>");
-    buf_add(out, last, n - (size_t)(last - p.at));
-    return n;
+    return (size_t)(last - p.at);
 }
 
 /* 1.2345678901 -> 1.23457: six digits that count; the point is a point in every locale. */
