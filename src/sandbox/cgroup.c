@@ -306,26 +306,27 @@ static bool is_of_the_dead(const char *leaf, uint64_t namespace)
     pid = strtol(leaf + strlen(CGROUP_PREFIX), &rest, 10);
     if (pid <= 0 || *rest != '.' || strtoull(rest + 1, &rest, 10) != namespace || *rest != '.')
         return false;
-    return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+    return pid != getpid() && kill((pid_t)pid, 0) < 0 && errno == ESRCH;
 }
 
 /* The kernel removes only empty leaves. */
-static void sweep_parent(const char *path)
+static void sweep_parent(const char *path, uint64_t namespace)
 {
     scoped_dir DIR *dir = opendir(path);
-    uint64_t namespace = pid_namespace();
     const struct dirent *entry;
 
-    while (dir && namespace && (entry = readdir(dir)))
+    while (dir && (entry = readdir(dir)))
         if (is_of_the_dead(entry->d_name, namespace))
             unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
 }
 
 void cgroup_sweep(const struct cgroup_features *features)
 {
-    for (unsigned int i = 0; i < N_CG; i++)
+    uint64_t namespace = pid_namespace();
+
+    for (unsigned int i = 0; namespace && i < N_CG; i++)
         if (features->parent[i][0])
-            sweep_parent(features->parent[i]);
+            sweep_parent(features->parent[i], namespace);
 }
 
 /* Either v2 alone, or v1; a v2 mount beside v1 has no controller that we use. */
