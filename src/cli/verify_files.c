@@ -214,12 +214,11 @@ static int bring_changes(struct verify_input *in, const struct git_repo *repo,
     return r;
 }
 
-/* What only the working directory has is not there. */
-static int leave_others_out(struct verify_input *in, const struct git_repo *repo, sbr_error *err)
+/* Takes each name that git prints, with a NUL behind it. */
+static int take_names(struct verify_input *in, const struct git_repo *repo,
+                      const char *const *words,
+                      int (*take)(struct verify_input *, const char *, sbr_error *), sbr_error *err)
 {
-    static const char *const words[] = { "ls-files", "--others",    "--exclude-standard",
-                                         "-z",       "--directory", "--no-empty-directory",
-                                         NULL };
     struct git_output names = { 0 };
     struct buf text;
     const char *name;
@@ -229,9 +228,19 @@ static int leave_others_out(struct verify_input *in, const struct git_repo *repo
         return r;
     names = (struct git_output){ text.data, text.len, 0 };
     while (r == 0 && (name = git_output_name(&names)))
-        r = leave_out(in, name, err);
+        r = take(in, name, err);
     buf_done(&text);
     return r;
+}
+
+/* What only the working directory has is not there. */
+static int leave_others_out(struct verify_input *in, const struct git_repo *repo, sbr_error *err)
+{
+    static const char *const words[] = { "ls-files", "--others",    "--exclude-standard",
+                                         "-z",       "--directory", "--no-empty-directory",
+                                         NULL };
+
+    return take_names(in, repo, words, leave_out, err);
 }
 
 /* No commit before: everything is new. */
@@ -256,21 +265,15 @@ static const char *find_since(const struct verify_input *in, const struct git_re
     return since && since[strspn(since, "0")] ? since : EMPTY_TREE;
 }
 
+static int add_file_name(struct verify_input *in, const char *name, sbr_error *err)
+{
+    return string_list_add(&in->files, name, err);
+}
+
 static int list_files(struct verify_input *in, const struct git_repo *repo,
                       const char *const *words, sbr_error *err)
 {
-    struct git_output names = { 0 };
-    struct buf text;
-    const char *name;
-    int r = git_repo_ask(repo, words, NULL, &text, err);
-
-    if (r < 0)
-        return r;
-    names = (struct git_output){ text.data, text.len, 0 };
-    while (r == 0 && (name = git_output_name(&names)))
-        r = string_list_add(&in->files, name, err);
-    buf_done(&text);
-    return r;
+    return take_names(in, repo, words, add_file_name, err);
 }
 
 static int collect_from_git(struct verify_input *in, sbr_error *err)

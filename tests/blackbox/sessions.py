@@ -1,4 +1,5 @@
 """A session of a test's own, in a state directory of its own."""
+import contextlib
 import json
 import os
 
@@ -56,6 +57,22 @@ def own_state(folder, caller):
     if caller == support.Callers.USER and os.geteuid() == 0:
         os.chown(folder, support.ORDINARY_UID, support.ORDINARY_UID)
     return folder / "state"
+
+
+@contextlib.contextmanager
+def maker(state, caller):
+    """Makes sessions, which end with the block."""
+    made = []
+
+    def make(*options):
+        made.append(Session(state, *options, caller=caller))
+        return made[-1]
+
+    try:
+        yield make
+    finally:
+        for session in made:
+            session.close()
 
 
 def peak_mib(pid):

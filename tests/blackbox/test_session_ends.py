@@ -9,7 +9,6 @@ import pytest
 import sessions
 import support
 import waiting
-from sessions import Session
 
 BURN = "import threading\ndef burn():\n    while True: pass\nthreading.Thread(target=burn, daemon=True).start()"
 
@@ -21,15 +20,8 @@ def own_state(folder, any_caller):
 
 @pytest.fixture(name="make")
 def maker(state, any_caller):
-    made = []
-
-    def make(*options):
-        made.append(Session(state, *options, caller=any_caller))
-        return made[-1]
-
-    yield make
-    for session in made:
-        session.close()
+    with sessions.maker(state, any_caller) as make:
+        yield make
 
 
 def init_of(supervisor):

@@ -7,7 +7,7 @@ import pytest
 
 import sessions
 import waiting
-from sessions import CHANNEL, Session
+from sessions import CHANNEL
 
 MANY = "b'{\"a\":[' + b'{},' * 5500000 + b'{}]}'"
 
@@ -19,15 +19,8 @@ def own_state(folder, any_caller):
 
 @pytest.fixture(name="make")
 def maker(state, any_caller):
-    made = []
-
-    def make(*options):
-        made.append(Session(state, *options, caller=any_caller))
-        return made[-1]
-
-    yield make
-    for session in made:
-        session.close()
+    with sessions.maker(state, any_caller) as make:
+        yield make
 
 
 def peak_mib(session):
