@@ -44,8 +44,8 @@ endef
 
 # A progress line on a terminal; elsewhere only warnings and errors.
 define compile
-	@if test -t 1; then exec $(NINJA) -C $(1); fi; \
-	log=$$($(NINJA) --quiet -C $(1) 2>&1) || { printf '%s\n' "$$log" >&2; exit 1; }; \
+	@if test -t 1; then exec $(NINJA) -C $(1) $(2); fi; \
+	log=$$($(NINJA) --quiet -C $(1) $(2) 2>&1) || { printf '%s\n' "$$log" >&2; exit 1; }; \
 	case $$log in *warning:*) printf '%s\n' "$$log" >&2 ;; esac
 endef
 
@@ -132,7 +132,7 @@ cross-build:
 
 # The servers for agents and of other services' interfaces, by their black-box tests; those with clients
 # of registries take longer and reach no other code.  A confined process may set no signal stack.
-SANITIZED := (test_endings or test_mcp.py or test_mcp_hostile or test_mcp_roots or test_http_mcp or test_dialect) \
+SANITIZED := (test_endings or test_batch or test_mcp.py or test_mcp_hostile or test_mcp_roots or test_http_mcp or test_dialect) \
 	and not test_the_client and not clients_that_nobody
 
 asan: ## unit tests, saved fuzz inputs, MCP and dialects under AddressSanitizer and UBSan
@@ -159,6 +159,8 @@ soak: ## 20,000 mixed runs through an engine, 1,000 cells, a batch of 10,000, 10
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) -B tests/warm/soak.py $(SOAK_ARGS)
 	@$(PYTHON) -B tests/warm/faults.py --steps --kills 200
+	@$(PYTHON) -B tests/warm/work_faults.py --stride 3
+	@$(PYTHON) -B tests/warm/service_faults.py
 	@SBR_SESSION_KILLS=1000 SBR_ENGINE_RESTARTS=10 SBR_LIVE_SESSIONS=20 \
 		$(PYTHON) tests/run.py --suite blackbox -k "session_kills or session_engines"
 	@cd tests && $(PYTHON) -B long_batch.py
@@ -179,14 +181,15 @@ fuzz: export CC := clang
 fuzz: ## fuzz every target for FUZZ_SECONDS (30) each
 	@tools/packages.sh check
 	$(call configure,build-fuzz,--buildtype=debugoptimized -Dfuzz=true -Db_lundef=false -Dwerror=false)
-	$(call compile,build-fuzz)
+	$(call compile,build-fuzz,fuzzers)
 	@found=; failed=; \
 	for target in $$(find build-fuzz -type f -executable -name 'fuzz_*' | sort); do \
 		found=1; name=$${target##*/fuzz_}; scratch=build-fuzz/scratch/$$name; \
 		corpus=tests/fuzz/corpus/$$name; log=build-fuzz/fuzz_$$name.log; \
 		mkdir -p "$$scratch"; test -d "$$corpus" || corpus=; \
 		echo "fuzzing $$name for $(FUZZ_SECONDS) s"; \
-		"$$target" -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 \
+		UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+			"$$target" -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 \
 			-artifact_prefix="build-fuzz/$$name-" "$$scratch" $$corpus >"$$log" 2>&1 || \
 			{ failed="$$failed $$name"; tail -n 60 "$$log" >&2; }; \
 	done; \

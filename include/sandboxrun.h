@@ -224,11 +224,15 @@ int sbr_request_set_code(sbr_request *req, const char *code, size_t len);
 int sbr_request_set_template(sbr_request *req, const char *name, const char *const *values);
 /* Adds a file in the work directory; the first one is the program.  `path` is relative. */
 int sbr_request_add_file(sbr_request *req, const char *path, const void *data, size_t len);
+/* The same with mode 0755 in place of 0644. */
+int sbr_request_add_executable(sbr_request *req, const char *path, const void *data, size_t len);
 int sbr_request_set_stdin(sbr_request *req, const void *data, size_t len);
 /* Adds arguments of the program; without a language, the command.  NULL-terminated, copied. */
 int sbr_request_set_argv(sbr_request *req, const char *const *argv);
 int sbr_request_set_env(sbr_request *req, const char *name, const char *value);
 int sbr_request_set_limit(sbr_request *req, enum sbr_limit which, uint64_t value);
+/* Of the stages `compile` and `check`; the language has the others. */
+int sbr_request_set_compile_limit(sbr_request *req, enum sbr_limit which, uint64_t value);
 /* Where the program starts, inside: an absolute path; without it, /work. */
 int sbr_request_set_workdir(sbr_request *req, const char *dir);
 /* What makes the container around the sandbox: "native" (the default: nothing does), "auto",
@@ -258,6 +262,9 @@ int sbr_request_allow_host(sbr_request *req, const char *rule);
  * [HOST:]PORT[:INSIDE].  With port 0 the kernel chooses one; SBR_EVENT_PORT and the result say
  * which. */
 int sbr_request_publish(sbr_request *req, const char *port);
+/* Adds a secret, as `--secret` takes it: NAME[=VALUE|=@FILE]:HOST[,HOST...], by default the value
+ * of the variable NAME.  Inside, NAME is a placeholder; the value goes to these hosts only. */
+int sbr_request_add_secret(sbr_request *req, const char *spec);
 /* Sets what the request leaves open by the user's configuration file and, with `dir`, by the
  * project's file there (docs/configuration.md).  The library reads no configuration unless it is
  * called.  0; 1: the same, but *err says why something of the project's file was not taken;
@@ -298,14 +305,22 @@ int sbr_request_set_keep_output(sbr_request *req, int keep);
 int sbr_request_set_buffered(sbr_request *req, int buffered);
 /* Compile or check the program, but do not run it. */
 int sbr_request_set_check(sbr_request *req, int check);
-/* Run even when some isolation is unavailable; the result then names what was missing. */
+/* Not 0: the arguments are the command, and the language gives it its tools and packages. */
+int sbr_request_set_command(sbr_request *req, int command);
+/* Run even when some isolation is unavailable; the result then names what was missing.  As
+ * sbr_request_set_require with "process": the later one counts, and both win over the
+ * configuration's `require`.  0 takes it back. */
 int sbr_request_allow_degraded(sbr_request *req, int allow);
 void sbr_request_free(sbr_request *req);
 
 /* Runs the request to its end. */
 int sbr_run(sbr_runtime *rt, const sbr_request *req, sbr_result **ret, sbr_error *err);
 
-/* The same in steps, for callers with their own event loop: wait until sbr_job_fd is readable, then
+/* Runs a line of shell: {"command", "config", "files"} of docs/http.md as JSON, in `len` bytes.
+ * *ret is {"exitCode", "stdout", "stderr", "duration", "resourceUsage"}; the caller frees it. */
+int sbr_execute(sbr_runtime *rt, const char *json, size_t len, char **ret, sbr_error *err);
+
+/* sbr_run in steps, for callers with their own event loop: wait until sbr_job_fd is readable, then
  * call sbr_job_dispatch; 1 means that *ret is the result, 0 that the job goes on.  The first
  * dispatch begins the first stage.  Request and runtime must outlive the job. */
 int sbr_job_start(sbr_runtime *rt, const sbr_request *req, sbr_job **ret, sbr_error *err);
@@ -540,6 +555,13 @@ int sbr_session_exec_in(sbr_session *s, const char *language, const char *code, 
 #define SBR_WIDTH_LEAST 20
 #define SBR_WIDTH_MOST 1000
 void sbr_session_set_width(sbr_session *s, unsigned int columns);
+/* A cell with events (`fn`) reads from stdin: *ret becomes a line without its newline, in memory of
+ * malloc, and 1 is returned; 0: the input ends; -1: nothing is answered, because the cell was
+ * interrupted meanwhile.  `prompt` is the program's text; `hidden`: what is typed is not shown. */
+typedef int sbr_session_read_fn(void *context, const char *prompt, int hidden, char **ret);
+/* Who reads for later cells; NULL, as at first: their input has ended before it begins.  The time
+ * of a cell stands still while it waits. */
+void sbr_session_set_reader(sbr_session *s, sbr_session_read_fn *read, void *context);
 /* Interrupts the cell that runs; its variables are kept.  Safe from a signal handler and from
  * another thread, while sbr_session_exec waits. */
 int sbr_session_interrupt(sbr_session *s);

@@ -7,11 +7,13 @@ Usage: real_suites.py [NAME]...     needs the registries; the names are those of
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+import urllib.parse
 import xml.etree.ElementTree as tree
 import zipfile
 
@@ -150,8 +152,41 @@ def of_runner(version, test, wanted):
     return make
 
 
+def sdist(name, version, *needed):
+    """A source archive of Python's registry, tested bare in a `venv` with the project installed and what its tests need."""
+    def make(folder):
+        page = command(["curl", "-fsSL", f"https://pypi.org/simple/{name}/"], folder).stdout.decode()
+        link = next(one for one in re.findall(r'href="([^"#]+)', page) if one.endswith(f"-{version}.tar.gz"))
+        archive = folder / link.rsplit("/", 1)[1]
+        command(["curl", "-fsSL", "-o", archive, urllib.parse.urljoin(f"https://pypi.org/simple/{name}/", link)], folder)
+        place = unpack(archive, folder)
+        shutil.copytree(place, folder / "bare")
+        command(["/usr/bin/python3", "-m", "venv", "--without-pip", "environment"], folder)
+        tool = folder / "environment/bin/python3"
+        command(["/usr/bin/python3", "-m", "pip", "--python", tool, "install", "-q", "-e", "./bare", "pytest", *needed], folder)
+        command([tool, "-m", "pytest", "-q", "-o", "junit_family=xunit1", "--junitxml=../bare.xml"], folder / "bare", check=False)
+        return place, junit_cases((folder / "bare.xml").read_text())
+    return make
+
+
+def crate(name, version):
+    """A crate as it was published, tested where it was unpacked."""
+    def make(folder):
+        command(["curl", "-fsSL", "-o", "archive.tar.gz", f"https://static.crates.io/crates/{name}/{name}-{version}.crate"], folder)
+        place = unpack(folder / "archive.tar.gz", folder)
+        shutil.copytree(place, folder / "bare")
+        text = command(["cargo", "test", "--no-fail-fast"], folder / "bare", check=False).stdout.decode()
+        ends = {"ok": "passed", "FAILED": "failure", "ignored": "skipped"}
+        lines = [line[5:].rsplit(" ... ", 1) for line in text.splitlines() if line.startswith("test ") and " ... " in line]
+        return place, {case: ends[end] for case, end in lines if end in ends}
+    return make
+
+
 IN_GROUP = "describe('group', () => { it('good', () => {}); it('bad', () => { throw new Error('no'); }); it.skip('late', () => {}); });\n"
 SUITES = {
+    # src layout, dependency groups, flit; a compiled module; a manifest that names files; fixtures in the tree
+    "itsdangerous": sdist("itsdangerous", "2.2.0", "freezegun"), "markupsafe": sdist("markupsafe", "2.1.5"),
+    "semver": crate("semver", "1.0.20"), "itoa": crate("itoa", "1.0.11"), "walkdir": crate("walkdir", "2.5.0"),
     "python": python, "npm": npm, "go": go, "rust": rust, "java": java, "junit": junit,
     "mocha": of_runner("mocha@10.8.2", IN_GROUP,
                        {"group::good": "passed", "group::bad": "failure", "group::late": "skipped"}),

@@ -40,6 +40,15 @@ def fetch(words, **kwargs):
                           if done.returncode else None)
 
 
+def debian(*packages):
+    """A directory with these packages of Debian and all that they need, unpacked and not installed."""
+    tool = support.REPO / "tools" / "packages.sh"
+    with place_for(packages[0], tool) as (place, empty):
+        if empty:
+            fetch([tool, "unpack", place, *packages])
+    return place
+
+
 def npm(name, folder):
     """The node_modules of folder/package-lock.json."""
     folder = pathlib.Path(folder)

@@ -20,6 +20,8 @@ TEST_BUILD = pathlib.Path(os.environ.get("SBR_TEST_BUILD", REPO / "build-test"))
 SANDBOX_RUN = BUILD / "sandbox-run"
 SANDBOX_RUN_HOOKS = TEST_BUILD / "sandbox-run"
 
+SCHEMAS = {"request": BUILD / "src/generate/request.json"}  # the others are files of the tree
+
 ORDINARY_UID = 65534
 DEADLINE = 150  # seconds after which a test run is stuck, not slow: a first one may prepare its toolchain
 ENGINE_OF = "SBR_ENGINE_"  # and ROOT or USER: the socket of a caller's engine, when the suite `warm` runs
@@ -35,6 +37,11 @@ class Callers:
     """Who calls the tool.  An ordinary user has no cgroup here, so runs need --allow-degraded."""
     ROOT = "root"
     USER = "user"
+
+
+def schema(name):
+    """A JSON schema that is installed."""
+    return json.loads(SCHEMAS.get(name, REPO / f"data/schemas/{name}.json").read_text())
 
 
 def available_callers():
@@ -95,9 +102,25 @@ def is_warm(caller):
     return "SANDBOX_RUN_SOCKET" in engine_of(caller)
 
 
+# What this process starts: by number, and by a variable that its descendants have.
+STARTED = set()
+MARK = f"SBR_TESTS_OF={os.getpid()}"
+_popen = subprocess.Popen.__init__
+
+
+def _popen_and_note(self, *args, **kwargs):
+    _popen(self, *args, **kwargs)
+    STARTED.add(self.pid)
+
+
+subprocess.Popen.__init__ = _popen_and_note
+
+
 def environment(extra=None, caller=None):
     """An empty environment but for the path and the engine; nothing goes on after a run."""
-    given = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "SANDBOX_RUN_NO_BACKGROUND": "1", **engine_of(caller),
+    mark, number = MARK.split("=")
+    given = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "SANDBOX_RUN_NO_BACKGROUND": "1", mark: number,
+             **engine_of(caller),
              **{name: os.environ[name] for name in SANITIZERS if name in os.environ}, **(extra or {})}
     return {name: value for name, value in given.items() if value is not None}
 
@@ -220,11 +243,21 @@ def leftovers(known=frozenset()):
     return found
 
 
+def _is_of_orphan(pid):
+    """Whether a process without a parent is ours: by its environment, or by the cgroup of a supervisor of ours."""
+    with contextlib.suppress(OSError):
+        if MARK.encode() in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+            return True
+        groups = pathlib.Path(f"/proc/{pid}/cgroup").read_text()
+        return any(int(number) in STARTED for number in re.findall(r"/sandbox-run\.(\d+)\.", groups))
+    return False
+
+
 def is_ours(leftover):
-    """Of leftovers: not what is dead and waits for the pid 1 of this machine, nor the runs of somebody else, nor what an
-    engine keeps: the suite `warm` looks at what is left when its engines end."""
+    """Of leftovers: not what is dead and waits for the pid 1 of this machine, nor the runs, sessions and engines of
+    somebody else, nor what an engine keeps: the suite `warm` looks at what is left when its engines end."""
     pid = re.search(r"^process (\d+)|/sandbox-run\.(\d+)\.", leftover)
-    pid = int(pid[1] or pid[2])
+    pid = first = int(pid[1] or pid[2])
     try:
         while pid not in (1, os.getpid()):
             name, rest = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)
@@ -235,9 +268,9 @@ def is_ours(leftover):
             if "sandbox-run" not in name and "setpriv" not in name:
                 return False
             pid = int(rest.split()[1])
-        return True
+        return pid != 1 or first in STARTED or _is_of_orphan(first)
     except OSError:
-        return "process" not in leftover  # a group whose supervisor is gone
+        return "process" not in leftover and first in STARTED  # a group whose supervisor is gone
 
 
 def compile_c(source, target, *flags):

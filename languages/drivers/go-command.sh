@@ -23,6 +23,7 @@ if [ -z "${GOCACHE-}" ]; then
     export GOCACHE
     [ -z "${PREPARED-}" ] || cp -rs "$PREPARED/cache/." "$GOCACHE"
     [ -z "${DEPS-}" ] || cp -rs "$DEPS/cache/." "$GOCACHE"
+    [ -z "${BUILD-}" ] || cp -rsf "$BUILD/cache/." "$GOCACHE" # the project's own tests, compiled
 fi
 # The project's go.mod may lack what --dep named, and go.sum may be missing: what the installer has
 # completed stands for both, beside the project, so that a build leaves no change of them.
@@ -40,7 +41,7 @@ use_installed_mod() {
     GOFLAGS="$GOFLAGS -modfile=${TMPDIR:-/tmp}/go-installed/go.mod"
 }
 
-if [ -n "${DEPS-}" ]; then
+if [ -d "${DEPS:-/none}/mod" ]; then # a project without requirements has none
     GOMODCACHE=$DEPS/mod
     GOSUMDB=off
     export GOMODCACHE GOSUMDB
@@ -50,5 +51,5 @@ if [ -n "${DEPS-}" ]; then
     fi
 fi
 GOFLAGS=${flags:-$GOFLAGS}
-unset DEPS PREPARED
+unset DEPS PREPARED BUILD
 exec "$@"

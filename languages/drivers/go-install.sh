@@ -27,14 +27,15 @@ quietly() {
 mkdir -p "$scratch/program" "$directory/cache"
 cp -rs "$PREPARED/cache" "$GOCACHE"
 cp go.* "$scratch/program" 2> /dev/null || true
-cd "$scratch/program"
-[ -f go.mod ] || quietly "$go" mod init program
+cd "${PROJECT:-$scratch/program}" # for tests and builds all of it is there
+[ -f go.mod ] || [ -f go.work ] || quietly "$go" mod init program
 [ $# -eq 0 ] || quietly "$go" get "$@"
 quietly "$go" mod download
+[ -z "${PROJECT-}" ] || "$go" list -e -deps -test ./... > /dev/null 2>&1 || true # completes go.mod
 # A go.mod that was not tidied is completed when the program's imports are known: then any module of
 # the list may be required, and Go reads the go.mod of each that it requires itself.
 mkdir "$scratch/whole"
-cp go.* "$scratch/whole"
+cp go.* "$scratch/whole" 2> /dev/null || true
 "$go" list -m -f '{{if not .Main}}-require={{.Path}}@{{.Version}}{{end}}' all 2> /dev/null |
     (cd "$scratch/whole" && xargs -r "$go" mod edit && "$go" mod graph) > /dev/null 2>&1 || true
 
@@ -45,17 +46,20 @@ cp go.* "$scratch/whole"
     for word; do
         echo "${word%@*}"
     done
-    "$go" list -m -f '{{if not (or .Main .Indirect)}}{{.Path}}{{end}}' all
+    [ "${PROJECT-}" ] || "$go" list -m -f '{{if not (or .Main .Indirect)}}{{.Path}}{{end}}' all
 } | sort -u | while read -r module; do
     "$go" list -e -f '{{if not (or .Error .DepsErrors (eq .Name "main"))}}{{.ImportPath}}{{end}}' "$module/..."
 done 2> /dev/null | sort -u | grep -v /internal/ > "$scratch/packages" || true
+# Of a project, whatever it imports.
+[ -z "${PROJECT-}" ] || "$go" list -e -deps -test -f '{{if not .Standard}}{{with .Module}}{{if not .Main}}{{$.ImportPath}}{{end}}{{end}}{{end}}' \
+    ./... 2> /dev/null | sed 's/ .*//' | sort -u >> "$scratch/packages" || true
 timeout 120 xargs -r "$go" build < "$scratch/packages" > /dev/null 2>&1 || true
 
-cp go.mod "$directory"
+[ ! -f go.mod ] || cp go.mod "$directory"
 [ ! -f go.sum ] || cp go.sum "$directory"
 # The sources are unpacked; the archives are not read again.
 rm -rf "$GOMODCACHE/cache/vcs" "$GOMODCACHE/cache/download/sumdb"
-find "$GOMODCACHE/cache/download" \( -name '*.zip' -o -name list \) -exec rm -f {} +
+[ ! -d "$GOMODCACHE/cache/download" ] || find "$GOMODCACHE/cache/download" \( -name '*.zip' -o -name list \) -exec rm -f {} +
 cd "$GOCACHE"
 find . -type f -path './??/*' | while read -r file; do
     mkdir -p "$directory/cache/${file%/*}"

@@ -31,6 +31,14 @@ make_extension() {
 <implementation>sandboxrun.MavenJars</implementation>
 <requirements><requirement>
 <role>org.apache.maven.project.ProjectDependenciesResolver</role><field-name>resolver</field-name>
+</requirement><requirement>
+<role>org.apache.maven.project.ProjectBuildingHelper</role><field-name>helper</field-name>
+</requirement><requirement>
+<role>org.apache.maven.model.building.ModelBuilder</role><field-name>models</field-name>
+</requirement><requirement>
+<role>org.eclipse.aether.RepositorySystem</role><field-name>system</field-name>
+</requirement><requirement>
+<role>org.eclipse.aether.impl.RemoteRepositoryManager</role><field-name>repositories</field-name>
 </requirement></requirements>
 </component></components></component-set>
 END
@@ -48,11 +56,11 @@ trust_certificates() {
     MAVEN_OPTS="-Djavax.net.ssl.trustStore=$scratch/trust -Djavax.net.ssl.trustStorePassword=public $MAVEN_OPTS"
 }
 
-# FILE: a project in the current directory would write into the program's directory.  The goal is
-# not reached.
+# [POM]: the project's own, of which only the model is read.  The goal is not reached.
 copy_jars() {
-    mvn -q -B -N -ntp -Dstyle.color=never -Dmaven.artifact.threads=10 -f "$1" "-Dmaven.repo.local=$scratch/repository" \
-        "-Dmaven.ext.class.path=$scratch/extension" "-Dsandboxrun.directory=$directory" validate >&2
+    mvn -q -B -N -ntp -Dstyle.color=never -Dmaven.artifact.threads=10 -f "$scratch/words/pom.xml" \
+        "-Dmaven.repo.local=$scratch/repository" "-Dmaven.ext.class.path=$scratch/extension" \
+        "-Dsandboxrun.directory=$directory" ${1:+"-Dsandboxrun.pom=$1"} validate >&2
 }
 
 # Without a version: the newest release.
@@ -115,17 +123,16 @@ esac
 mkdir -p "$scratch/words"
 make_extension
 trust_certificates
+{
+    echo '<project><modelVersion>4.0.0</modelVersion><groupId>words</groupId><artifactId>words</artifactId>'
+    echo '<version>1</version><packaging>pom</packaging><dependencies>'
+    for word; do
+        dependency "$word"
+    done
+    echo '</dependencies></project>'
+} > "$scratch/words/pom.xml"
 if [ -f pom.xml ]; then
     copy_jars "$PWD/pom.xml"
-fi
-if [ $# -gt 0 ]; then
-    {
-        echo '<project><modelVersion>4.0.0</modelVersion><groupId>words</groupId><artifactId>words</artifactId>'
-        echo '<version>1</version><packaging>pom</packaging><dependencies>'
-        for word; do
-            dependency "$word"
-        done
-        echo '</dependencies></project>'
-    } > "$scratch/words/pom.xml"
-    copy_jars "$scratch/words/pom.xml"
+else
+    copy_jars
 fi

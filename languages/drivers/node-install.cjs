@@ -6,6 +6,7 @@
 // directory.  Silent on success; prints npm's messages on failure.
 'use strict';
 const { spawnSync } = require('node:child_process');
+const dns = require('node:dns');
 const fs = require('node:fs');
 const path = require('node:path');
 
@@ -98,29 +99,34 @@ function needsScripts() {
     }
 }
 
-/* Runs scripts of packages after everything is fetched, when the user's settings, which may
- * contain passwords of a registry, are not needed any more. */
+/* Scripts of packages run after everything is fetched, without a network. */
+async function closeNetwork() {
+    const closed = await dns.promises.lookup('close.sandbox-run.internal', 4).catch(() => null);
+    if (!closed || closed.address !== '127.0.0.1')
+        fail('the network could not be given back, so no script of a package was run');
+}
+
 function runScripts() {
-    const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_config_|token|auth/i.test(name)));
-    try {
-        fs.rmSync(path.join(process.env.HOME || '/nonexistent', '.npmrc'), { force: true });
-    } catch {
-        // Not removable: then it was not made for this installation.
-    }
-    const result = npm('rebuild', ['--userconfig=/dev/null'], env);
+    const result = npm('rebuild', ['--offline'], process.env);
     if (!result.ok)
         fail(result.text);
+}
+
+async function main() {
+    bringManifest();
+    bringSettings();
+    fetchPackages();
+    fs.rmSync(path.join(target, '.npmrc'), { force: true });
+    const modules = path.join(target, 'node_modules');
+    if (fs.existsSync(modules) && needsScripts()) {
+        await closeNetwork();
+        runScripts();
+    }
+    ['package.json', ...lockFiles].forEach((file) => fs.rmSync(path.join(target, file), { force: true }));
 }
 
 for (const word of words) {
     if (/^[-./~]|\s/.test(word))
         fail(`'${word}' is no package: write NAME or NAME@VERSION`);
 }
-bringManifest();
-bringSettings();
-fetchPackages();
-fs.rmSync(path.join(target, '.npmrc'), { force: true });
-const modules = path.join(target, 'node_modules');
-if (fs.existsSync(modules) && needsScripts())
-    runScripts();
-['package.json', ...lockFiles].forEach((file) => fs.rmSync(path.join(target, file), { force: true }));
+main();

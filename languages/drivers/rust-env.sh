@@ -3,11 +3,14 @@
 # dependencies again.
 RUSTC=${rustc:?}
 RUSTC_WRAPPER=
-CARGO_PROFILE_DEV_DEBUG=0
+if [ -z "${PROJECT-}" ]; then # tests may look at places in traces
+    CARGO_PROFILE_DEV_DEBUG=0
+    export CARGO_PROFILE_DEV_DEBUG
+fi
 CARGO_INCREMENTAL=0
 CARGO_TERM_COLOR=never
 CARGO_TERM_PROGRESS_WHEN=never
-export RUSTC RUSTC_WRAPPER CARGO_PROFILE_DEV_DEBUG CARGO_INCREMENTAL CARGO_TERM_COLOR CARGO_TERM_PROGRESS_WHEN
+export RUSTC RUSTC_WRAPPER CARGO_INCREMENTAL CARGO_TERM_COLOR CARGO_TERM_PROGRESS_WHEN
 
 # Before 1.68 cargo would fetch the whole history of the registry's index; fetching single crates
 # existed, but only as an unstable feature.

@@ -180,6 +180,66 @@ __sbr_done() {
     fi
 }
 
+# Sockets that cells hold already.
+__sbr_sockets() {
+    builtin local file
+    __sbr_others=' '
+    for file in "/proc/$BASHPID/fd/"*; do
+        [[ ! -S $file ]] || __sbr_others+="${file##*/} "
+    done
+}
+
+# While a cell runs, its channel is open only under a number of the shell's own choice: the lowest
+# socket that was not there before.
+__sbr_channel() {
+    builtin local file number
+    __sbr_at=''
+    for file in "/proc/$BASHPID/fd/"*; do
+        number=${file##*/}
+        if [[ -S $file && $__sbr_others != *" $number "* ]] && ((number < ${__sbr_at:-number + 1})); then
+            __sbr_at=$number
+        fi
+    done
+}
+
+# `read` at the stdin of the kernel: the session asks a person, when there is one.  Of the options of
+# the builtin those that name another source or a time mean that it reads by itself.
+read() {
+    builtin local __sbr_option __sbr_prompt='' __sbr_hide=false __sbr_own='' OPTIND=1 OPTARG
+    while builtin getopts ':ersa:d:i:n:N:p:t:u:' __sbr_option; do
+        case $__sbr_option in
+        p) __sbr_prompt=$OPTARG ;;
+        s) __sbr_hide=true ;;
+        t | u) __sbr_own=1 ;;
+        *) ;;
+        esac
+    done
+    if [[ $__sbr_own || ! /dev/fd/0 -ef /dev/null ]]; then
+        # shellcheck disable=SC2162
+        builtin read "$@"
+        return
+    fi
+    builtin local __sbr_line __sbr_at
+    __sbr_channel
+    __sbr_ask "$__sbr_at" || return 1
+    # shellcheck disable=SC2162
+    builtin read "$@" <<<"$__sbr_line"
+}
+
+__sbr_ask() { # DESCRIPTOR; the line stands in __sbr_line afterwards
+    builtin local LC_ALL=C IFS=' ' word number how length
+    [[ $1 ]] || return 1
+    __sbr_quote "$__sbr_prompt"
+    __sbr_text="{\"prompt\": $__sbr_text, \"hidden\": $__sbr_hide}"
+    builtin printf 'ask %s - %d\n%s' "$__sbr_cell" "${#__sbr_text}" "$__sbr_text" >&"$1" || return 1
+    while builtin read -r -u "$1" word number how length; do
+        __sbr_line=''
+        ((length == 0)) || IFS='' builtin read -r -N "$length" -u "$1" __sbr_line || return 1
+        [[ $word != input || $number != "$__sbr_cell" ]] || break
+    done
+    [[ $how == ok ]]
+}
+
 trap __sbr_end EXIT
 builtin shopt -u sourcepath
 __sbr_known=" $(compgen -v | tr '\n' ' ') "
@@ -195,10 +255,12 @@ while IFS=' ' builtin read -r -u "$__sbr_fd" __sbr_word __sbr_number __sbr_argum
     check) __sbr_check "$__sbr_number" ;;
     complete) __sbr_complete "$__sbr_number" "$__sbr_argument" ;;
     vars) __sbr_vars "$__sbr_number" ;;
+    input) continue ;; # the cell that asked was interrupted meanwhile
     *) __sbr_send answer "$__sbr_number" invalid '{"message": "this kernel cannot do that"}' ;;
     esac
     [[ $__sbr_word == execute ]] || continue
     __sbr_write "$__sbr_number"
+    __sbr_sockets
     __sbr_running=1
     trap __sbr_interrupt INT
     trap __sbr_enter DEBUG

@@ -37,6 +37,7 @@ let running = 0; // the cell
 let columns = 0; // that the client gives; 0: values are as wide as they come
 let ending = null; // status and details of a cell whose end has to wait
 let looks = []; // timers that look for an interrupt
+let heard = Buffer.alloc(0); // what came while a cell asked, and was not used yet
 let unsent = Buffer.alloc(0); // a frame, and what an interrupt broke off before it
 let sent = 0; // bytes of it
 let giveBack; // the watch of signals
@@ -167,6 +168,73 @@ function send(word, number, argument, value) {
         else
             Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
     }
+}
+
+/* A line for the cell that runs, without its newline: the session asks a person, when there is one; otherwise null.  What
+ * an interrupt breaks off is read on by the next question. */
+function ask(question, hidden) {
+    const part = Buffer.alloc(65536);
+    const cell = running;
+    if (!cell)
+        return null;
+    send('ask', cell, '-', { prompt: String(question ?? ''), hidden });
+    for (;;) {
+        const end = heard.indexOf(10);
+        const [word, number, how, length] = heard.toString('latin1', 0, Math.max(end, 0)).split(' ');
+        const whole = end + 1 + Number(length);
+        if (end >= 0 && heard.length >= whole) {
+            const text = heard.toString('utf8', end + 1, whole);
+            heard = heard.subarray(whole);
+            if (word === 'input' && Number(number) === cell)
+                return how === 'ok' ? text : null;
+            continue;
+        }
+        let n = 0;
+        try {
+            n = readSync(channel, part, 0, part.length, null);
+        } catch (error) {
+            if (error.code !== 'EAGAIN')
+                throw error;
+            Atomics.wait(nothing, 0, 0, 10);
+            continue;
+        }
+        if (!n)
+            process.reallyExit(0);
+        heard = Buffer.concat([heard, part.subarray(0, n)]);
+    }
+}
+
+/* stdin of the cells, a line at a time, and none ahead of what is read: a person would have to type it. */
+function makeInput() {
+    const { Readable } = require('node:stream');
+    let wants = false;
+    const stream = new Readable({
+        highWaterMark: 0,
+        read() {
+            wants = true;
+            setImmediate(give);
+        },
+    });
+    function give() {
+        if (!wants || stream.isPaused())
+            return;
+        wants = false;
+        const line = ask('', false);
+        stream.push(line === null ? null : line + '\n');
+    }
+    stream.on('resume', () => setImmediate(give));
+    return stream;
+}
+
+function giveInput() {
+    let input;
+    Object.defineProperty(process, 'stdin', {
+        get: () => (input = input && !input.destroyed && !input.readableEnded ? input : makeInput()),
+        configurable: true,
+    });
+    Object.defineProperty(globalThis, 'prompt', {
+        value: (question) => ask(question, false), writable: true, configurable: true, enumerable: false,
+    });
 }
 
 function post(method, parameters) {
@@ -762,6 +830,8 @@ function serveNext() {
 }
 
 function answerFrame({ word, number, argument, payload }) {
+    if (word === 'input') // the cell that asked was interrupted meanwhile
+        return;
     let answer = ['invalid', { message: `this kernel does not know '${word}'` }];
     try {
         answer = questions[word] ? questions[word](payload, argument) : answer;
@@ -818,6 +888,7 @@ function main() {
     delete process.env.SANDBOX_RUN_KERNEL_FD;
     process.argv.length = 1;
     session.connect();
+    giveInput();
     const require = Module.createRequire(path.join(process.cwd(), 'cell.js'));
     for (const [name, value] of Object.entries({ [IMPORT]: load, require, display, module: { exports: {} } }))
         Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });

@@ -9,9 +9,11 @@ import ast
 import _socket
 import builtins
 import codeop
+import io
 import json
 import linecache
 import os
+import re
 import select
 import signal
 import stat
@@ -19,7 +21,7 @@ import sys
 import traceback
 import types
 import warnings
-from _thread import RLock
+from _thread import RLock, get_ident
 
 AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 COROUTINE = 0x80 # inspect.CO_COROUTINE
@@ -36,6 +38,8 @@ METHODS = {
     "image/jpeg": "_repr_jpeg_",
     "application/json": "_repr_json_",
 }
+MAGIC = re.compile(r"^\s*(\w+\s*=\s*)?[!%?]|.*\?\s*$")
+MAGICS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "session-magics.py")
 CAN = ["check", "complete", "vars", "reload", "checkpoint", "path"]
 
 
@@ -176,6 +180,80 @@ class Streams:
             pass
 
 
+class Input(io.RawIOBase):
+    """stdin of the cells: the session asks a person, when there is one; otherwise it has ended.
+
+    Only the thread of the cells can ask, because it is the one that reads the channel between them."""
+
+    def __init__(self, shell):
+        super().__init__()
+        self.shell, self.left, self.prompt, self.hidden = shell, b"", "", False
+        self._thread, self._getpid, self.thread = get_ident, os.getpid, get_ident()
+
+    def readable(self):
+        return True
+
+    def fileno(self):
+        return 0
+
+    def ask(self):
+        channel = self.shell.channel
+        if not self.shell.running or self._getpid() != channel.owner or self._thread() != self.thread:
+            return b""
+        channel.send("ask", self.shell.cell, "-", {"prompt": self.prompt, "hidden": self.hidden})
+        while True:
+            word, number, argument, payload = channel.receive()
+            if word == "input" and number == self.shell.cell:
+                return payload + b"\n" if argument == "ok" else b""
+
+    def readinto(self, buffer):
+        self.left = self.left or self.ask()
+        part, self.left = self.left[:len(buffer)], self.left[len(buffer):]
+        buffer[:len(part)] = part
+        return len(part)
+
+    def line(self, prompt):
+        """A line that is not shown, for getpass."""
+        self.prompt, self.hidden = prompt, True
+        try:
+            text = sys.stdin.readline()
+        finally:
+            self.prompt, self.hidden = "", False
+        if not text:
+            raise EOFError
+        return text.rstrip("\n")
+
+
+class Hidden:
+    """Loads getpass: there is no terminal inside whose echo it could turn off."""
+
+    def __init__(self, source):
+        self.source = source
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "getpass":
+            return None
+        from importlib.machinery import PathFinder
+        spec = PathFinder.find_spec(name)
+        if spec:
+            self.loader, spec.loader = spec.loader, self
+        return spec
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        module.__loader__ = module.__spec__.loader = self.loader
+        self.loader.exec_module(module)
+        module.getpass = module.unix_getpass = lambda prompt="Password: ", stream=None: self.source.line(prompt)
+
+
+def give_input(shell):
+    source = Input(shell)
+    sys.stdin = sys.__stdin__ = io.TextIOWrapper(io.BufferedReader(source), encoding="utf-8", errors="replace")
+    sys.meta_path.insert(0, Hidden(source))
+
+
 class Width:
     """The columns that the client gives.  A setting that a cell has made stays as it is."""
 
@@ -286,6 +364,7 @@ class Shell:
         self.running = False
         self.flags = 0
         self.loop = None
+        self.magics = self.to_python = None # not needed yet
         self.seen = {} # module -> time of its file
         self.module = types.ModuleType("__main__")
         self.module.__builtins__ = builtins
@@ -303,6 +382,27 @@ class Shell:
             self.channel.send("display", self.cell, "-", parts)
         except (TypeError, ValueError): # a part that is not JSON
             self.channel.send("display", self.cell, "-", {"text/plain": str(parts.get("text/plain"))})
+
+    def is_python(self, code):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                compile(code, "cell", "exec", self.flags | AWAIT | ast.PyCF_ONLY_AST, dont_inherit=True)
+        except (SyntaxError, ValueError, OverflowError):
+            return False
+        return True
+
+    def translate(self, code):
+        """The cell, or Python in place of its lines of IPython's kind."""
+        if not any(MAGIC.match(line) for line in code.split("\n")) or self.is_python(code):
+            return code
+        if not self.magics:
+            names = {"__name__": "magics"}
+            with open(MAGICS, "rb") as file:
+                exec(compile(file.read(), MAGICS, "exec"), names)
+            self.magics, self.to_python = names["Magics"](self), names["translate"]
+        python = self.to_python(code)
+        return python if self.is_python(python) or code.lstrip()[:1] in "!%" else code
 
     def compile(self, code, name):
         """The compiled statements and, when the cell ends in an expression to show, that one."""
@@ -339,7 +439,7 @@ class Shell:
 
     def run(self, code, name):
         linecache.cache[name] = (len(code), None, code.splitlines(True), name)
-        body, last = self.compile(code, name)
+        body, last = self.compile(self.translate(code), name)
         self.evaluate(body)
         if last is not None:
             value = self.evaluate(last)
@@ -410,6 +510,10 @@ class Shell:
     def check(self, code):
         compiler = codeop.CommandCompiler()
         compiler.compiler.flags |= AWAIT | self.flags
+        if code.lstrip()[:2] == "%%":
+            done = "\n" in code and not code.rpartition("\n")[2].strip()
+            return ("complete", {}) if done else ("incomplete", {"indent": ""})
+        code = self.translate(code)
         lines = code.split("\n")
         try:
             with warnings.catch_warnings():
@@ -777,7 +881,10 @@ def answer(shell, checkpoints, word, number, argument, payload):
     if word == "path":
         import importlib
         import site
+        before = list(sys.path)
         site.addsitedir(payload.decode())
+        new = [path for path in sys.path if path not in before]
+        sys.path[:] = before[:1] + new + before[1:] # before the host's own packages
         importlib.invalidate_caches()
         return "ok", {}
     if word == "checkpoint":
@@ -856,6 +963,8 @@ def serve(shell):
         if frame[0] == "become": # a kernel that has executed nothing: a copy of another session takes its place
             os.dup2(channel.fd, 3)
             os.execv(Memory.PATH, [Memory.PATH])
+        if frame[0] == "input": # the cell that asked was interrupted meanwhile
+            continue
         if frame[0] != "execute":
             ask(shell, checkpoints, frame)
             continue
@@ -992,7 +1101,9 @@ def main():
         streams.complain("IPython cannot be used (%s: %s); a plain Python is used.\n"
                          % (type(error).__name__, error))
         shell = None
-    return serve(shell or Shell(channel, streams))
+    shell = shell or Shell(channel, streams)
+    give_input(shell)
+    return serve(shell)
 
 
 sys.exit(main())

@@ -30,6 +30,7 @@ module SandboxRunKernel
     @owner = Process.pid
     @known = TOP.local_variables + Kernel.global_variables
     $stdout.sync = $stderr.sync = OUT.sync = ERR.sync = true
+    give_input
     watch
     send_frame('ready', 0, '-', { version: RUBY_VERSION, can: %w[check complete vars], pid: @owner })
     serve
@@ -64,11 +65,62 @@ module SandboxRunKernel
     when 'check' then status, details = check(payload)
     when 'complete' then status, details = 'ok', complete(payload, argument.to_i)
     when 'vars' then status, details = 'ok', variables
+    when 'input' then return # the cell that asked was interrupted meanwhile
     else status, details = 'invalid', { message: 'this kernel cannot do that' }
     end
     send_frame('answer', number, status, details)
   rescue StandardError => e
     send_frame('answer', number, 'invalid', { message: e.message })
+  end
+
+  # A line for the cell that runs: the session asks a person, when there is one; otherwise nil.
+  def ask(prompt, hidden)
+    return unless @running && Process.pid == @owner && Thread.current == @main
+
+    send_frame('ask', @cell, '-', { prompt: prompt, hidden: hidden })
+    while (header = @channel.gets("\n", 128))
+      word, number, argument, length = header.split
+      payload = length.to_i.zero? ? +'' : @channel.read(length.to_i)
+      return argument == 'ok' ? "#{payload.force_encoding('UTF-8')}\n" : nil if word == 'input' && number.to_i == @cell
+    end
+  end
+
+  # stdin of the cells.
+  module Input
+    def gets(*words, chomp: false)
+      line = SandboxRunKernel.ask('', false)
+      chomp ? line&.chomp : line
+    end
+
+    def getpass(prompt = nil)
+      SandboxRunKernel.ask(prompt.to_s, true)&.chomp
+    end
+
+    def readline(...)
+      gets(...) || raise(EOFError, 'end of file reached')
+    end
+
+    def each_line(chomp: false)
+      while (line = gets(chomp: chomp))
+        yield line
+      end
+      self
+    end
+
+    def readlines(chomp: false)
+      [].tap { |all| each_line(chomp: chomp) { |line| all << line } }
+    end
+
+    def read(*)
+      readlines.join
+    end
+  end
+
+  def give_input
+    $stdin.extend(Input)
+    Kernel.define_method(:gets) { |*words, **options| $stdin.gets(*words, **options) }
+    Kernel.define_method(:readline) { |*words, **options| $stdin.readline(*words, **options) }
+    Kernel.send(:private, :gets, :readline)
   end
 
   def repair
@@ -84,6 +136,7 @@ module SandboxRunKernel
   def execute(number, code)
     repair
     watch
+    @cell = number
     status, details = begin
       run(number, code)
     rescue Interrupt

@@ -172,6 +172,8 @@ function table(  n, i, j, rows, cells, number, line, rule, text, page, data, nam
     if (rows > most + 1)
         text = text "(" rows - 1 - most " more rows)\n"
     sub(/\n$/, "", text)
+    if (time != "")
+        text = text "\n" time
     printf "{\"text/plain\": %s, \"text/html\": %s, \"application/json\": [%s]}",
         json(text), json("<table>" page "</table>"), data
 }

@@ -19,6 +19,8 @@ send() { # WORD NUMBER ARG PAYLOAD
     printf '%s %s %s %d\n%s' "$1" "$2" "$3" "${#4}" "$4" >&"$channel" 2>/dev/null || exit 0
 }
 
+said='' expanded='' timing=''
+
 start_sqlite() {
     # Interactive, because otherwise an interrupt ends it.
     coproc client { exec "$1" -interactive :memory: 2>"$folder/err" {channel}>&-; }
@@ -59,13 +61,12 @@ say() {
 
 # Waits until the client has done all that it was told; false when it ended.
 reached() {
-    local ignored
     if [[ $dialect == sqlite ]]; then
         say '.print "\035"'
     else
         say '\echo `printf "\\035"`'
     fi
-    IFS='' read -r -d $'\035' -u "${client[0]}" ignored
+    IFS='' read -r -d $'\035' -u "${client[0]}" said
 }
 
 interrupt() {
@@ -88,6 +89,36 @@ quoted() { # a JSON text, in `text`
     text=\"$text\"
 }
 
+# `\x` and `\timing`, which psql confirms only when it is not quiet.
+note_switch() { # WORDS
+    local -n switch=$1
+    case $3 in
+    on | 1 | true) switch=on ;;
+    auto) switch=auto ;;
+    '') [[ $switch ]] && switch='' || switch=on ;;
+    *) switch='' ;;
+    esac
+    case $switch in
+    on) printf '%s is on.\n' "$2" ;;
+    auto) printf '%s is used automatically.\n' "$2" ;;
+    *) printf '%s is off.\n' "$2" ;;
+    esac
+}
+
+# psql draws what its own commands list, and expanded tables; tables are drawn by session-sql.awk.
+run_psql() { # FILE
+    local words drawn=''
+    read -r -d '' -a words < <(tr -d '\0;' <"$1")
+    [[ ${words[0]-} != \\x ]] || note_switch expanded 'Expanded display' "${words[1]-}"
+    [[ ${words[0]-} != \\timing ]] || note_switch timing 'Timing' "${words[1]-}"
+    [[ ! $expanded && ${words[0]-} != \\* ]] || drawn=1
+    [[ ! $drawn ]] || say $'\\pset format aligned\n\\pset footer on\n\\pset null \'\''
+    say "\\o $folder/out"
+    say "\\i $1"
+    say '\o'
+    [[ ! $drawn ]] || say $'\\pset format unaligned\n\\pset footer off\n\\pset null \'\036NULL\''
+}
+
 # CELL STATEMENT: runs one statement; false when it failed.
 run_statement() {
     : >"$folder/out"
@@ -97,26 +128,28 @@ run_statement() {
         say ".read $folder/statement/$2"
         say '.output stdout'
     else
-        say "\\o $folder/out"
-        say "\\i $folder/statement/$2"
-        say '\o'
+        run_psql "$folder/statement/$2"
     fi
     reached || return 2
+    local time=''
+    [[ ! $said =~ Time:\ [^$'\n']* ]] || time=${BASH_REMATCH[0]}
     if [[ -s $folder/out ]]; then
         if LC_ALL=C grep -q $'\036' "$folder/out"; then
             send display "$1" - \
-                "$(LC_ALL=C awk -v task=table -v dialect="$dialect" -f "$drivers/session-sql.awk" "$folder/out")"
+                "$(LC_ALL=C awk -v task=table -v dialect="$dialect" -v time="$time" -f "$drivers/session-sql.awk" "$folder/out")"
+            time='' # it stands below the table
         else
             cat "$folder/out"
         fi
     fi
+    [[ ! $time ]] || printf '%s\n' "$time"
     [[ ! -s $folder/err ]]
 }
 
 failed() { # CELL
     local message line='' text type
     message=$(sed -e "s|^psql:$folder/statement/[0-9]*:\([0-9]*\): |cell-$1:\1: |" \
-        -e "s|near line \([0-9]*\)|near line \1 of cell-$1|" "$folder/err")
+        -e "s|near line \([0-9]*\)|near line \1 of cell-$1|" "$folder/err" | tr -d '\0')
     printf '%s\n' "$message" >&2
     [[ ! $message =~ cell-[0-9]+:([0-9]+): ]] || line=${BASH_REMATCH[1]}
     [[ ! $message =~ near\ line\ ([0-9]+) ]] || line=${BASH_REMATCH[1]}

@@ -10,7 +10,7 @@ import sys
 
 HEAD = """/* Made by generate_types.py from the OpenAPI document of sandbox-run-http: do not edit. */
 
-/** The schemas of the service by name; parts of one are "name/part". */
+/** The schemas of the service by name; parts of one are "name_part". */
 export interface Schemas {
 """
 PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
@@ -20,7 +20,7 @@ PLACE = "#/components/schemas/"
 
 
 def name_of(ref):
-    return ref.removeprefix(PLACE).replace("/$defs/", "/")
+    return ref.removeprefix(PLACE)
 
 
 def quoted(text):
@@ -92,10 +92,7 @@ def type_of(schema, indent=""):
 
 
 def main():
-    rows = []
-    for name, schema in json.load(sys.stdin)["components"]["schemas"].items():
-        rows.append((name, schema))
-        rows += [(f"{name}/{part}", inner) for part, inner in schema.get("$defs", {}).items()]
+    rows = json.load(sys.stdin)["components"]["schemas"].items()
     sys.stdout.write(HEAD + "".join(f"  {key_of(name)}: {type_of(schema, '  ')};\n" for name, schema in rows) + "}\n")
 
 

@@ -56,6 +56,24 @@ static const struct engine_kind docker = { "docker", "/var/run/docker.sock", NUL
 static const struct engine_kind podman = { "podman", "/run/podman/podman.sock", "unmask=ALL",
                                            false };
 
+#define UNIX "unix://"
+
+int backend_engine_docker_socket(const char **ret, sbr_error *err)
+{
+    const char *host = getenv("DOCKER_HOST");
+
+    *ret = docker.socket;
+    if (!host || !*host)
+        return 0;
+    *ret = host + strlen(UNIX);
+    if (strncmp(host, UNIX, strlen(UNIX)) == 0 && **ret == '/')
+        return 0;
+    return err_set(err, SBR_E_UNSUPPORTED, "backend",
+                   "DOCKER_HOST is '%.100s', but a daemon of this machine is needed; set it to "
+                   "unix:///PATH",
+                   host);
+}
+
 /* 0 when the status is one of the two; the engine's own words otherwise. */
 static int ask_for(const struct container *c, const struct backend_call *call, int good, int other,
                    struct backend_reply *reply, sbr_error *err)
@@ -367,15 +385,19 @@ static const struct sandbox_host engine_host = { engine_open, engine_kill, engin
 static int engine_start(const struct engine_kind *kind, const char *path, struct sandbox *box,
                         const struct plan *plan, const struct sandbox_means *means, sbr_error *err)
 {
-    struct container *c = calloc(1, sizeof(*c));
+    const char *usual = kind->socket;
+    struct container *c;
 
+    if (kind == &docker && !*path && backend_engine_docker_socket(&usual, err) < 0)
+        return err->code;
+    c = calloc(1, sizeof(*c));
     if (!c)
         return err_set_oom(err, "backend");
     *c = (struct container){ .kind = kind, .words = -1 };
     c->guest.dir_fd = c->guest.listener = c->guest.parent.fd = -1;
     c->guest.wait = means->wait;
     c->guest.maker = kind->name;
-    snprintf(c->socket, sizeof(c->socket), "%s", *path ? path : kind->socket);
+    snprintf(c->socket, sizeof(c->socket), "%s", *path ? path : usual);
     return sandbox_start_on(box, plan, means, &engine_host, c, err);
 }
 

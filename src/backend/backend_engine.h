@@ -4,6 +4,9 @@
 
 #include "sandbox/sandbox.h"
 
+/* Of DOCKER_HOST (unix:///PATH), or Docker's usual one. */
+int backend_engine_docker_socket(const char **ret, sbr_error *err) must_check;
+
 /* `path` is that of the socket; empty: the engine's usual one. */
 int backend_engine_docker(const char *path, struct sandbox *box, const struct plan *plan,
                           const struct sandbox_means *means, sbr_error *err) must_check;

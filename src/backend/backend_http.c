@@ -57,6 +57,21 @@ static int await_connection(int fd, const struct sockaddr_un *address,
     return set_patience(fd, SO_SNDTIMEO, PATIENCE_MS);
 }
 
+static int not_reached(const char *path, int problem, sbr_error *err)
+{
+    bool absent = problem == ENOENT || problem == ECONNREFUSED;
+
+    if (!absent && problem != EACCES && problem != EPERM) {
+        errno = problem;
+        return err_set_errno(err, "backend", "no container engine can be reached at '%.100s'",
+                             path);
+    }
+    return err_set(err, SBR_E_UNSUPPORTED, "backend",
+                   "no container engine can be reached at '%.90s': %s; %s", path, strerror(problem),
+                   absent ? "start it, or name its socket, as in DOCKER_HOST=unix:///PATH"
+                          : "let this user write to the socket, as by its group");
+}
+
 static int connect_to(const char *path, const struct sandbox_wait *wait, sbr_error *err)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -67,12 +82,10 @@ static int connect_to(const char *path, const struct sandbox_wait *wait, sbr_err
                        path);
     snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
     if (await_connection(fd, &address, wait) < 0) {
-        if (!backend_guest_is_wanted(wait))
-            return backend_guest_not_wanted(err);
-        err_set_errno(err, "backend", "no container engine can be reached at '%.100s'", path);
-        if (errno == ENOENT || errno == ECONNREFUSED || errno == EACCES)
-            err->code = SBR_E_UNSUPPORTED;
-        return err->code;
+        int problem = errno; /* the next call has one of its own */
+
+        return backend_guest_is_wanted(wait) ? not_reached(path, problem, err)
+                                             : backend_guest_not_wanted(err);
     }
     return take_fd(fd);
 }

@@ -105,19 +105,39 @@ static size_t collect_keys(const cyaml_schema_value_t *schema, const char **keys
     return n;
 }
 
+/* The key below which another one stands; NULL: at the top, or nowhere. */
+static const char *find_parent(const cyaml_schema_value_t *schema, const char *key,
+                               const char *below)
+{
+    const char *parent = NULL;
+
+    if (schema->type == CYAML_SEQUENCE || schema->type == CYAML_SEQUENCE_FIXED)
+        return find_parent(schema->sequence.entry, key, below);
+    if (schema->type != CYAML_MAPPING)
+        return NULL;
+    for (const cyaml_schema_field_t *f = schema->mapping.fields; f->key && !parent; f++)
+        parent = !strcmp(f->key, key) ? below : find_parent(&f->value, key, f->key);
+    return parent;
+}
+
 /* What to do about it; a misspelt key gets the nearest one. */
 static const char *advise(const struct complaint *c, const cyaml_schema_value_t *schema, char *buf,
                           size_t size)
 {
     static const char unexpected[] = "Unexpected key: ";
-    const char *keys[DOCUMENT_MOST_KEYS], *near;
+    const char *keys[DOCUMENT_MOST_KEYS], *near, *parent;
 
     if (strncmp(c->fault, unexpected, sizeof(unexpected) - 1) != 0)
         return advice_for(c->fault);
     near = text_nearest(c->fault + sizeof(unexpected) - 1, keys, collect_keys(schema, keys, 0));
     if (!near)
         return advice_for(c->fault);
-    snprintf(buf, size, "did you mean '%s'?", near);
+    if (strcmp(near, c->fault + sizeof(unexpected) - 1) != 0)
+        snprintf(buf, size, "did you mean '%s'?", near);
+    else if ((parent = find_parent(schema, near, NULL)))
+        snprintf(buf, size, "it belongs below '%s:'", parent);
+    else
+        snprintf(buf, size, "it belongs to the top of the file");
     return buf;
 }
 

@@ -25,6 +25,21 @@ bool inode_same(const struct stat *a, const struct stat *b)
            (a->st_mode & S_IFMT) == (b->st_mode & S_IFMT);
 }
 
+struct inode_id inode_id_of(const struct stat *st)
+{
+    return (struct inode_id){ .device = st->st_dev, .inode = st->st_ino };
+}
+
+int inode_id_check(struct inode_id id, const struct stat *st, const char *path, sbr_error *err)
+{
+    if (!id.inode || (id.device == st->st_dev && id.inode == st->st_ino))
+        return 0;
+    return err_set(err, SBR_E_DENIED, "mounts",
+                   "'%.200s' became another file or directory while it was brought in; see who "
+                   "changes the way to it, and run it again",
+                   path);
+}
+
 int inode_chmod(int fd, mode_t mode)
 {
     char path[32];

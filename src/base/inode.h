@@ -10,6 +10,20 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "base/err.h"
+
+/* What was looked at, to be known again in another process.  Inode 0: any. */
+struct inode_id {
+    uint64_t device, inode;
+};
+
+struct inode_id inode_id_of(const struct stat *st);
+
+/* SBR_E_DENIED when `st`, of what `path` led to, is not `id`: who owns a directory on the way may
+ * have put a link there meanwhile. */
+int inode_id_check(struct inode_id id, const struct stat *st, const char *path, sbr_error *err)
+    must_check;
+
 /* The same inode, and still of the same kind. */
 bool inode_same(const struct stat *a, const struct stat *b);
 

@@ -13,7 +13,7 @@
 #include "base/err.h"
 
 #define LOOP_BATCH 64
-#define LOOP_MAX_TIMERS 12
+#define LOOP_MAX_TIMERS 13
 #define LOOP_FOREVER UINT64_MAX
 
 typedef void loop_callback(void *context, uint32_t events);

@@ -8,12 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/encoding.h"
 #include "base/fd.h"
 #include "base/inode.h"
 #include "base/text.h"
 
-#define ASIDE ".sandbox-run-" /* and a random id: a file that is not whole yet */
 #define STAGE "file"
 
 int save_trees_add(struct save_trees *trees, const char *path, bool written, sbr_error *err)
@@ -178,20 +176,11 @@ int save_file_read(const struct save_file *f, size_t most, char **ret, size_t *r
 
 int save_file_begin(struct save_file *f, sbr_error *err)
 {
-    char id[ENCODING_ID_SIZE];
-
     if (!f->plain)
         return f->out_fd;
-    if (encoding_random_id(id) < 0)
+    if (aside_open(f->dir_fd, 0600, &f->aside) < 0)
         return err_set_errno(err, STAGE, "cannot write beside '%.200s'", f->path);
-    snprintf(f->aside, sizeof(f->aside), ASIDE "%s", id);
-    f->out_fd = openat(f->dir_fd, f->aside,
-                       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
-    if (f->out_fd < 0) {
-        f->aside[0] = '\0';
-        return err_set_errno(err, STAGE, "cannot write beside '%.200s'", f->path);
-    }
-    return f->out_fd;
+    return f->aside.fd;
 }
 
 /* As the earlier file has it; else what the mask leaves of a new one. */
@@ -201,52 +190,40 @@ static int set_mode(const struct save_file *f)
     mode_t mask;
 
     if (fstatat(f->dir_fd, f->name, &old, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(old.st_mode)) {
-        if (fstat(f->out_fd, &now) < 0)
+        if (fstat(f->aside.fd, &now) < 0)
             return -1;
         /* Who may not give a file away keeps it, as with every editor. */
         if ((old.st_uid != now.st_uid || old.st_gid != now.st_gid) &&
-            fchown(f->out_fd, old.st_uid, old.st_gid) < 0 && errno != EPERM)
+            fchown(f->aside.fd, old.st_uid, old.st_gid) < 0 && errno != EPERM)
             return -1;
-        return fchmod(f->out_fd, old.st_mode & 0777);
+        return fchmod(f->aside.fd, old.st_mode & 0777);
     }
     mask = umask(0);
     umask(mask);
-    return fchmod(f->out_fd, 0666 & ~mask);
-}
-
-static void remove_aside(struct save_file *f)
-{
-    if (f->aside[0])
-        (void)unlinkat(f->dir_fd, f->aside, 0);
-    f->aside[0] = '\0';
-    if (f->plain)
-        scope_close_fd(&f->out_fd);
-    if (f->plain)
-        f->out_fd = -1;
+    return fchmod(f->aside.fd, 0666 & ~mask);
 }
 
 int save_file_end(struct save_file *f, sbr_error *err)
 {
     if (!f->plain)
         return 0;
-    if (set_mode(f) < 0 || fsync(f->out_fd) < 0 ||
-        renameat(f->dir_fd, f->aside, f->dir_fd, f->name) < 0) {
-        err_set_errno(err, STAGE, "cannot write '%.200s'", f->path);
-        remove_aside(f);
-        return err->code;
-    }
-    f->aside[0] = '\0';
-    close(take_fd(f->out_fd));
-    return 0;
+    if (set_mode(f) == 0 && fsync(f->aside.fd) == 0 &&
+        aside_name(&f->aside, f->dir_fd, f->name) == 0)
+        return 0;
+    err_set_errno(err, STAGE, "cannot write '%.200s'", f->path);
+    aside_drop(&f->aside, f->dir_fd);
+    return err->code;
 }
 
 int save_file_write(struct save_file *f, const void *data, size_t len, sbr_error *err)
 {
-    if (save_file_begin(f, err) < 0)
+    int fd = save_file_begin(f, err);
+
+    if (fd < 0)
         return err->code;
-    if (fd_write_all(f->out_fd, data, len) < 0) {
+    if (fd_write_all(fd, data, len) < 0) {
         err_set_errno(err, STAGE, "cannot write to '%.200s'", f->path);
-        remove_aside(f);
+        aside_drop(&f->aside, f->dir_fd);
         return err->code;
     }
     return save_file_end(f, err);
@@ -254,7 +231,7 @@ int save_file_write(struct save_file *f, const void *data, size_t len, sbr_error
 
 void save_file_done(struct save_file *f)
 {
-    remove_aside(f);
+    aside_drop(&f->aside, f->dir_fd);
     if (!f->kept)
         scope_close_fd(&f->out_fd);
     scope_close_fd(&f->dir_fd);

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/aside.h"
 #include "base/err.h"
 #include "base/scope.h"
 #include "base/way.h"
@@ -31,14 +32,15 @@ void save_trees_done(struct save_trees *trees);
 
 struct save_file {
     int dir_fd; /* of the file; -1: nothing is open, or `out_fd` takes the bytes as they come */
-    int out_fd; /* a descriptor of ours, a pipe or a device; or the new file without a name */
+    int out_fd; /* a descriptor of ours, a pipe or a device */
     bool plain; /* a file that is replaced */
     bool kept;  /* `out_fd` is not ours to close */
-    char name[NAME_MAX + 1], aside[64];
+    struct aside aside; /* its new contents */
+    char name[NAME_MAX + 1];
     const char *path; /* as the caller named it; must outlive this */
 };
 
-#define SAVE_FILE_NONE ((struct save_file){ .dir_fd = -1, .out_fd = -1 })
+#define SAVE_FILE_NONE ((struct save_file){ .dir_fd = -1, .out_fd = -1, .aside = { .fd = -1 } })
 
 /* The first look.  `trees` may be NULL.  A directory, a socket, a block device, and in a foreign
  * tree a pipe and any device are refused. */

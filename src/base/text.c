@@ -221,7 +221,8 @@ const char *text_nearest(const char *word, const char *const *candidates, size_t
     for (size_t i = 0; i < n; i++) {
         size_t distance = edit_distance(word, candidates[i]);
 
-        if (distance < best_distance && distance < strlen(word)) {
+        /* Of a short word another letter makes another word. */
+        if (distance < best_distance && distance * 2 < strlen(word) + (distance == 1)) {
             best_distance = distance;
             best = candidates[i];
         }

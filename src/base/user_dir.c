@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,6 +37,24 @@ const char *user_dir_home(void)
     const char *home = getenv("HOME");
 
     return home && home[0] == '/' && !user_dir_is_foreign(home) ? home : NULL;
+}
+
+const char *user_dir_temporary(void)
+{
+    const char *chosen = getenv("TMPDIR");
+    char inside[USER_DIR_SIZE];
+    scoped_fd int fd = -1;
+    struct way way;
+    int n;
+
+    if (!chosen || chosen[0] != '/')
+        return "/tmp";
+    n = snprintf(inside, sizeof(inside), "%s/.sandbox-run", chosen);
+    if (n < 0 || n >= (int)sizeof(inside))
+        return "/tmp";
+    way = way_follow(inside, &(struct way_rules){ .own = true });
+    fd = way.fd;
+    return fd < 0 || way.foreign ? "/tmp" : chosen;
 }
 
 static void shared_path(char path[USER_DIR_SIZE])

@@ -49,6 +49,10 @@ bool user_dir_is_foreign(const char *path);
  * read. */
 const char *user_dir_home(void);
 
+/* Where files of ours may lie for a while: TMPDIR, but /tmp when another user can change names in
+ * it or on the way to it, because such files are found again by their names. */
+const char *user_dir_temporary(void);
+
 #define scoped_user_dir __attribute__((cleanup(user_dir_done)))
 
 /* The current errno, with advice for the user. */

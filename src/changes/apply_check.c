@@ -14,6 +14,7 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "changes/beneath.h"
+#include "changes/git_index.h"
 #include "changes/node.h"
 
 struct check {
@@ -114,7 +115,11 @@ int apply_has_content(const struct apply_plan *e, const struct step *step, int c
 
         if (a < 0 || b < 0) /* what cannot be read cannot be recognised */
             return 0;
-        return a_seen.node.size == b_seen.node.size ? node_same_content(a, b, a_seen.node.size) : 0;
+        if (git_index_is(step->path) && node_same_index(a, b))
+            return 1;
+        if (a_seen.node.size != b_seen.node.size)
+            return 0;
+        return node_same_content(a, b, a_seen.node.size);
     }
     return 0;
 }
@@ -174,10 +179,10 @@ static bool is_base(const struct check *c, const struct step *step, const struct
 
     if (is_same_node(c, step, there))
         return true;
-    if (there->node.kind != change->base.kind || there->node.size != change->base.size ||
-        !change->base_sum[0])
+    if (there->node.kind != change->base.kind || !change->base_sum[0] ||
+        (there->node.size != change->base.size && !git_index_is(step->path)))
         return false;
-    return node_sum(c->plan->roots[step->root].fd, step->path, sum) == 0 &&
+    return node_sum_at(c->plan->roots[step->root].fd, step->path, step->path, sum) == 0 &&
            strcmp(sum, change->base_sum) == 0;
 }
 

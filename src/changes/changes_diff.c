@@ -335,13 +335,17 @@ static void open_root(struct show *s, unsigned int root)
 static void show_all(struct show *s, const struct fold *folds)
 {
     const struct changes *changes = s->changes;
-    size_t left = 0;
+    size_t left = 0, of_git = 0;
 
     for (size_t i = 0; i < changes->n; i++) {
         if (room(s))
             note_executed(s, &changes->items[i]);
         if (folds[i].hidden)
             continue;
+        if (executes_is_bookkeeping(&changes->items[i])) {
+            of_git++;
+            continue;
+        }
         if (room(s) == 0) {
             left++;
             continue;
@@ -349,6 +353,11 @@ static void show_all(struct show *s, const struct fold *folds)
         if (i == 0 || changes->items[i].root != changes->items[i - 1].root || s->root_fd < 0)
             open_root(s, changes->items[i].root);
         show_change(s, &changes->items[i], &folds[i]);
+    }
+    if (of_git) {
+        start_color(s, YELLOW);
+        buf_printf(s->out, "and %zu of git's own files below .git, not shown", of_git);
+        end_line(s);
     }
     if (left) {
         start_color(s, YELLOW);

@@ -24,6 +24,7 @@
 #include "base/scope.h"
 #include "base/walk.h"
 #include "changes/collected_tree.h"
+#include "changes/git_index.h"
 #include "changes/node.h"
 #include "changes/renames.h"
 
@@ -76,10 +77,19 @@ static bool is_known(const struct compare_input *in, const struct node_state *ba
     return false;
 }
 
+/* A look at the repository outside makes git write its index anew, with the same entries. */
+static bool is_index_of_start(const struct comparison *w, const char *path, const char *sum)
+{
+    return w->in->index_sum && sum[0] && !strcmp(path, ".git/index") &&
+           !strcmp(sum, w->in->index_sum);
+}
+
 /* Notes the base's identity, and its sum when that is wanted. */
-static void note_base(struct comparison *w, struct place at, const char *name,
+static void note_base(struct comparison *w, struct place at, const char *path,
                       const struct node_state *base, struct change *change)
 {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
     change->base = base->node;
     change->base_ino = base->ino;
     change->base_ctime_ns = base->ctime_ns;
@@ -89,9 +99,11 @@ static void note_base(struct comparison *w, struct place at, const char *name,
     if (base->node.kind == NODE_OTHER || !wants_sum(w, base->node.size))
         return;
     w->sum_left -= base->node.size;
-    if (node_sum(at.fd, name, change->base_sum) < 0) {
+    if (node_sum_at(at.fd, name, path, change->base_sum) < 0) {
         change->base_sum[0] = '\0';
         change->raced |= errno == EAGAIN;
+    } else if (is_index_of_start(w, path, change->base_sum)) {
+        change->raced = false;
     }
 }
 
@@ -130,7 +142,7 @@ static int delete_entry(void *context, const struct walk_entry *entry, sbr_error
     (void)err;
     if (entry->depth == 0 && collected_names_have(d->except, entry->name))
         return WALK_SKIP;
-    note_base(d->w, at, entry->name, &base, &change);
+    note_base(d->w, at, entry->path, &base, &change);
     if (S_ISDIR(entry->st.st_mode) && entry->depth < MAX_DEPTH)
         d->raced[entry->depth + 1] = is_raced(d->w, at.raced, &entry->st);
     return add(d->w, &change, entry->path);
@@ -191,7 +203,7 @@ static int delete_one(struct comparison *w, struct place at, const char *name, c
         return cannot_look(w, path);
     if (base.node.kind == NODE_NONE)
         return 0;
-    note_base(w, at, name, &base, &change);
+    note_base(w, at, path, &base, &change);
     r = add(w, &change, path);
     return r < 0 || base.node.kind != NODE_DIR ? r : delete_below(w, at, name, path);
 }
@@ -205,17 +217,21 @@ static int same_file(struct comparison *w, struct place at, const char *name, si
     scoped_fd int base_fd = node_open_file(at.fd, name, &base), now_fd = -1;
     int r;
 
+    if (w->in->collected->content_fd < 0 && git_index_is(path))
+        return 1;
     if (base_fd < 0 || w->in->collected->content_fd < 0) {
         if (node_look(at.fd, name, &base) < 0)
             return cannot_look(w, path);
         return base.node.size == entry->size && base.node.mtime_ns == entry->mtime_ns;
     }
-    if (base.node.size != entry->size)
+    if (base.node.size != entry->size && !git_index_is(path))
         return 0;
     now_fd = node_open_file(w->in->collected->content_fd, path, &now);
     if (now_fd < 0 || now.node.size != entry->size)
         return err_set_errno(w->err, STAGE, "cannot read '%.200s' as it was collected", path);
-    r = node_same_content(base_fd, now_fd, entry->size);
+    r = base.node.size == entry->size ? node_same_content(base_fd, now_fd, entry->size) : 0;
+    if (r == 0 && git_index_is(path))
+        return node_same_index(base_fd, now_fd);
     return r < 0 ? err_set_errno(w->err, STAGE, "cannot compare '%.200s'", path) : r;
 }
 
@@ -270,10 +286,11 @@ static int judge(struct comparison *w, struct place at, size_t index, const stru
     same = is_same_kind(base, entry) ? same_content(w, at, name, index) : 0;
     if (same < 0)
         return same;
-    if (same && (change.now.kind == NODE_LINK || base->node.mode == change.now.mode))
+    if (same && (change.now.kind == NODE_LINK || base->node.mode == change.now.mode ||
+                 git_index_is(collect_list_path(w->tree.list, index))))
         return 0;
     change.op = same ? CHANGE_MODE : CHANGE_MODIFIED;
-    note_base(w, at, name, base, &change);
+    note_base(w, at, collect_list_path(w->tree.list, index), base, &change);
     *ret_change = change;
     return 1;
 }
@@ -313,9 +330,10 @@ static int is_own(struct comparison *w, size_t index)
     ssize_t len;
 
     if (entry->kind != COLLECT_FILE || i == w->in->n_own ||
-        strcmp(w->own[i].file->path, path) != 0 || entry->size != w->own[i].file->len ||
-        w->in->collected->content_fd < 0)
+        strcmp(w->own[i].file->path, path) != 0 || entry->size != w->own[i].file->len)
         return 0;
+    if (w->in->collected->content_fd < 0)
+        return 1;
     fd = node_open_file(w->in->collected->content_fd, path, &seen);
     data = malloc(entry->size + 1);
     len = fd < 0 || !data ? -1 : fd_read_full(fd, data, entry->size + 1);

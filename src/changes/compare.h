@@ -13,11 +13,13 @@ struct compare_known {
 };
 
 struct compare_input {
-    const struct collected *collected;
-    int source_fd;                  /* of the real tree */
-    unsigned int root;              /* index of the tree in `changes` */
-    const struct request_file *own; /* files of the request: unchanged, they are no changes */
+    const struct collected *collected; /* without a content_fd only names and sizes are known */
+    int source_fd;                     /* of the real tree */
+    unsigned int root;                 /* index of the tree in `changes` */
+    const struct request_file *own;    /* files of the request: unchanged, they are no changes */
     size_t n_own;
+    const char
+        *index_sum;     /* of git's index when the run began (node_sum_at); "" or NULL: unknown */
     int64_t started_ns; /* CLOCK_REALTIME of the run's start: later changes outside are `raced` */
     const struct compare_known *known;
     size_t n_known;

@@ -8,14 +8,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/encoding.h"
+#include "base/aside.h"
 #include "base/scope.h"
 #include "changes/beneath.h"
 #include "changes/copy_file.h"
 #include "changes/node.h"
+#include "model/executes.h"
 
-#define ASIDE ".sandbox-run-" /* and a random id: a file that is not whole yet */
-#define ASIDE_SIZE (sizeof(ASIDE) + ENCODING_ID_SIZE)
 #define WHY_SIZE 160
 
 static const char *const skip_reasons[N_SKIPS] = {
@@ -62,54 +61,29 @@ static int open_parent(int dir_fd, const char *path, const char **ret_name)
     return take_fd(at);
 }
 
-/* A name that nobody else uses: another call may save to the same directory. */
-static int name_aside(char aside[ASIDE_SIZE])
-{
-    memcpy(aside, ASIDE, sizeof(ASIDE));
-    return encoding_random_id(aside + sizeof(ASIDE) - 1);
-}
-
-/* 0, or -1 with errno. */
-static int give_name(int dir_fd, const char *aside, const char *name)
-{
-    int saved;
-
-    if (renameat(dir_fd, aside, dir_fd, name) == 0)
-        return 0;
-    saved = errno;
-    (void)unlinkat(dir_fd, aside, 0);
-    errno = saved;
-    return -1;
-}
-
-/* Made aside and renamed: no process sees half of it. */
+/* Made aside and named then: no process sees half of it. */
 int deliver_file(int from_fd, uint64_t size, bool executable, int dir_fd, const char *path)
 {
-    char aside[ASIDE_SIZE];
+    struct aside aside = ASIDE_NONE;
     struct copy_file how = { 0 };
     const char *name;
-    scoped_fd int parent = open_parent(dir_fd, path, &name), fd = -1;
+    scoped_fd int parent = open_parent(dir_fd, path, &name);
 
-    if (parent < 0 || name_aside(aside) < 0)
+    if (parent < 0 || aside_open(parent, executable ? 0777 : 0666, &aside) < 0)
         return -1;
-    fd = openat(parent, aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                executable ? 0777 : 0666);
-    if (fd < 0)
-        return -1;
-    if (copy_file(from_fd, fd, size, &how) < 0) {
+    if (copy_file(from_fd, aside.fd, size, &how) < 0) {
         int saved = errno;
 
-        (void)unlinkat(parent, aside, 0);
+        aside_drop(&aside, parent);
         errno = saved;
         return -1;
     }
-    return give_name(parent, aside, name);
+    return aside_name(&aside, parent, name);
 }
 
 /* Who uses the copies follows their links, as the caller. */
 int deliver_link(const char *text, int dir_fd, const char *path)
 {
-    char aside[ASIDE_SIZE];
     const char *name;
     scoped_fd int parent = -1;
 
@@ -118,9 +92,7 @@ int deliver_link(const char *text, int dir_fd, const char *path)
         return -1;
     }
     parent = open_parent(dir_fd, path, &name);
-    if (parent < 0 || name_aside(aside) < 0 || symlinkat(text, parent, aside) < 0)
-        return -1;
-    return give_name(parent, aside, name);
+    return parent < 0 ? -1 : aside_name_link(text, parent, name);
 }
 
 /* Why a file could not be saved, from errno.  True: the host is to blame, not a name that the
@@ -219,6 +191,19 @@ static const char *reason_of(const struct collect_list_entry *entry)
     }
 }
 
+/* A wildcard, or the name of a directory above, takes it unseen; then `git status` beside the copy,
+ * or a shell there, would act on what the program has chosen. */
+static bool is_executed_unnamed(const struct output_rule *rule, const char *path)
+{
+    const char *name = rule->pattern + 1;
+    size_t len = strlen(name), start;
+
+    if (!rule->dir || !executes_path(path_below(rule, path), NODE_FILE, &start))
+        return false;
+    return !executes_path(path, NODE_FILE, &start) || len <= start || strncmp(path, name, len) ||
+           (path[len] && path[len] != '/');
+}
+
 static int deliver_entry(struct delivery *d, const struct collect_list_entry *entry,
                          const char *path, struct output_files *files, sbr_error *err)
 {
@@ -228,6 +213,8 @@ static int deliver_entry(struct delivery *d, const struct collect_list_entry *en
 
     if (!reason)
         file.size = entry->size;
+    if (!reason && is_executed_unnamed(d->rule, path))
+        reason = "is what others execute or trust; a pattern that names it takes it";
     if (!reason && d->rule->dir) {
         if (open_dir(d, err) < 0) {
             free(file.path);

@@ -74,7 +74,8 @@ static bool is_still_the_base(int root_fd, const struct change *c)
     if (seen.node.mtime_ns == c->base.mtime_ns && seen.ino == c->base_ino &&
         seen.ctime_ns == c->base_ctime_ns)
         return true;
-    return c->base_sum[0] && node_sum(root_fd, c->path, sum) == 0 && !strcmp(sum, c->base_sum);
+    return c->base_sum[0] && node_sum_at(root_fd, c->path, c->path, sum) == 0 &&
+           !strcmp(sum, c->base_sum);
 }
 
 void diff_content_before(struct content *ret, int root_fd, const struct change *c, uint64_t max)

@@ -212,6 +212,15 @@ static int check_id(const char *id, sbr_error *err)
                    "'%.60s' is not the start of an id; `sandbox-run output` shows them", id);
 }
 
+/* The entry is made before its files. */
+static int none_kept(const struct kept_output *one, sbr_error *err)
+{
+    return err_set(err, SBR_E_NOT_FOUND, "state",
+                   "the run %.8s was killed before any output could be kept; `sandbox-run output "
+                   "rm %.8s` removes its entry",
+                   one->id, one->id);
+}
+
 int kept_output_open(const char *id, enum kept_stream stream, struct kept_output *ret, int *ret_fd,
                      sbr_error *err)
 {
@@ -229,7 +238,8 @@ int kept_output_open(const char *id, enum kept_stream stream, struct kept_output
                       ? -1
                       : openat(dir, kept_entries_names[stream], O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
         if (*ret_fd < 0)
-            r = state_fail("read the kept output in", state.path, err);
+            r = errno == ENOENT ? none_kept(ret, err)
+                                : state_fail("read the kept output in", state.path, err);
     }
     state_close(&state);
     return r;

@@ -30,6 +30,13 @@ char *node_link_text(int dir_fd, const char *path, size_t *ret_len);
  * or -1 with errno.  EAGAIN: it changed meanwhile. */
 int node_sum(int dir_fd, const char *path, char sum[SHA256_HEX_SIZE]);
 
+/* The same for what is at `path` of a tree, where it is called `name`: of git's index only what it
+ * says about files counts (changes/git_index.h). */
+int node_sum_at(int dir_fd, const char *name, const char *path, char sum[SHA256_HEX_SIZE]);
+
+/* Two indexes of git that say the same of every file. */
+bool node_same_index(int a_fd, int b_fd);
+
 /* Two files of one size: 1 the same, 0 different, -1 with errno.  Holes in both are skipped. */
 int node_same_content(int a_fd, int b_fd, uint64_t size);
 

@@ -4,7 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/scope.h"
+#include "changes/git_index.h"
 #include "changes/node.h"
 
 /* Where data may be at or after `offset`; file systems that do not know answer: here. */
@@ -34,6 +36,31 @@ static ssize_t read_at(int fd, char *chunk, size_t len, uint64_t offset)
         got += (size_t)n;
     }
     return (ssize_t)got;
+}
+
+static bool sum_index(int fd, char sum[SHA256_HEX_SIZE])
+{
+    scoped_free char *text = NULL;
+    sbr_error ignored;
+    size_t len;
+
+    return fd >= 0 && fd_read_text(fd, GIT_INDEX_MAX, &text, &len, &ignored) == 0 &&
+           git_index_sum(text, len, sum);
+}
+
+int node_sum_at(int dir_fd, const char *name, const char *path, char sum[SHA256_HEX_SIZE])
+{
+    struct node_state seen;
+    scoped_fd int fd = git_index_is(path) ? node_open_file(dir_fd, name, &seen) : -1;
+
+    return sum_index(fd, sum) ? 0 : node_sum(dir_fd, name, sum);
+}
+
+bool node_same_index(int a_fd, int b_fd)
+{
+    char a[SHA256_HEX_SIZE], b[SHA256_HEX_SIZE];
+
+    return sum_index(a_fd, a) && sum_index(b_fd, b) && !strcmp(a, b);
 }
 
 int node_same_content(int a_fd, int b_fd, uint64_t size)

@@ -27,6 +27,29 @@ static bool is_id(const char *word)
     return strlen(word) >= 4 && word[strspn(word, "0123456789abcdef")] == '\0';
 }
 
+/* What other tools call it. */
+static const char *const other_words[][2] = {
+    { "run", "exec" },    { "new", "create" },       { "start", "create" },  { "add", "create" },
+    { "make", "create" }, { "ls", "list" },          { "ps", "list" },       { "all", "list" },
+    { "rm", "remove" },   { "rm", "drop" },          { "rm", "close" },      { "rm", "revoke" },
+    { "remove", "drop" }, { "remove", "close" },     { "remove", "revoke" }, { "delete", "remove" },
+    { "delete", "drop" }, { "delete", "close" },     { "delete", "revoke" }, { "del", "remove" },
+    { "drop", "remove" }, { "stop", "close" },       { "kill", "close" },    { "end", "close" },
+    { "cat", "show" },    { "get", "show" },         { "info", "show" },     { "inspect", "show" },
+    { "view", "show" },   { "clean", "prune" },      { "gc", "prune" },      { "clear", "prune" },
+    { "upload", "put" },  { "download", "get" },     { "undo", "rollback" }, { "copy", "fork" },
+    { "clone", "fork" },  { "cancel", "interrupt" },
+};
+
+static const char *find_other_word(const char *word, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < ARRAY_LEN(other_words); i++)
+        for (size_t k = 0; !strcmp(word, other_words[i][0]) && k < n; k++)
+            if (!strcmp(other_words[i][1], names[k]))
+                return names[k];
+    return NULL;
+}
+
 /* An id alone most likely wants to be shown; otherwise names what there is. */
 static void refuse_word(const struct options *o, const struct action *actions, const char *word,
                         sbr_error *err)
@@ -61,7 +84,8 @@ const struct action *action_find(const struct options *o, const struct action *a
             return check_words(o, &actions[n], err) < 0 ? NULL : &actions[n];
         names[n] = actions[n].name;
     }
-    near = text_nearest(word, names, n);
+    near = find_other_word(word, names, n);
+    near = near ? near : text_nearest(word, names, n);
     if (!near)
         refuse_word(o, actions, word, err);
     else

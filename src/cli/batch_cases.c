@@ -11,6 +11,7 @@
 #include "cli/present.h"
 #include "cli/settings.h"
 #include "cli/source.h"
+#include "config/audit.h"
 #include "plan/language.h"
 #include "work/cases.h"
 #include "work/results.h"
@@ -200,6 +201,7 @@ static int make_judge(const struct judging *g, struct trial *t, sbr_error *err)
         request_add_file(t->judge, slash ? slash + 1 : g->checker, g->checker_text, g->checker_len,
                          err) < 0)
         return err->code;
+    audit_as(t->judge, g->front->o->request);
     for (size_t i = 0; i < 3; i++)
         if (request_add_file(t->judge, names[i], files[i].data ? files[i].data : "", files[i].len,
                              err) < 0 ||

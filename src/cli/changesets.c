@@ -76,12 +76,25 @@ static void print_change(FILE *out, const struct changes *changes, const struct 
     fputs(c->raced ? "  (changed outside meanwhile)\n" : "\n", out);
 }
 
+/* Git's own files are what a commit or a look at the repository leaves: one line stands for all
+ * that nobody executes. */
 void changesets_print_changes(FILE *out, const struct changes *changes, size_t most, bool coming)
 {
-    for (size_t i = 0; i < changes->n && i < most; i++)
-        print_change(out, changes, &changes->items[i], coming);
-    if (changes->n > most)
-        fprintf(out, "... and %zu more\n", changes->n - most);
+    size_t shown = 0, left = 0, of_git = 0;
+
+    for (size_t i = 0; i < changes->n; i++) {
+        if (executes_is_bookkeeping(&changes->items[i]))
+            of_git++;
+        else if (shown < most && ++shown)
+            print_change(out, changes, &changes->items[i], coming);
+        else
+            left++;
+    }
+    if (left)
+        fprintf(out, "... and %zu more\n", left);
+    if (of_git)
+        fprintf(out, "%-8s  .git  %zu of git's own files\n", coming ? "modify" : "modified",
+                of_git);
 }
 
 /* The rest of `word` below `top`; NULL: it is not below it. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdio_ext.h>
@@ -12,7 +13,9 @@
 #include <unistd.h>
 
 #include "base/arch.h"
+#include "base/listing.h"
 #include "base/log.h"
+#include "base/scope.h"
 #include "base/text.h"
 #include "cli/documents.h"
 #include "cli/env_files.h"
@@ -66,15 +69,58 @@ int cli_fail(const struct options *o, const sbr_error *err)
     return cli_error_status(err);
 }
 
+/* A word with a dot or a slash is meant as a file: the one of its directory that it misspells. */
+static bool find_file(const char *word, char *ret, size_t size)
+{
+    const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word, *near;
+    scoped_free char *dir = slash ? strndup(word, (size_t)(slash - word) + 1) : strdup(".");
+    scoped_fd int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    scoped_listing struct listing files = { 0 };
+
+    if (!strpbrk(word, "./") || fd < 0 || listing_read(fd, &files) < 0)
+        return false;
+    near = text_nearest(name, (const char *const *)files.names, files.n);
+    if (near)
+        snprintf(ret, size, "%s%s", slash ? dir : "", near);
+    return near != NULL;
+}
+
+/* What other tools call it. */
+static const char *find_habit(const char *word)
+{
+    static const char *const habits[][2] = {
+        { "man", "help" },           { "shell", "repl" },          { "ipython", "repl python" },
+        { "python", "repl python" }, { "python3", "repl python" }, { "node", "repl javascript" },
+        { "psql", "repl postgres" }, { "check", "verify" },        { "lint", "verify" },
+        { "pytest", "test" },        { "bench", "compare" },       { "diff", "changes diff" },
+        { "pull", "image pull" },    { "images", "image list" },   { "log", "output" },
+        { "version", "--version" },  { "settings", "config" },     { "stop", "serve --stop" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(habits); i++)
+        if (!strcmp(word, habits[i][0]))
+            return habits[i][1];
+    return NULL;
+}
+
 /* A first word that is neither command, option nor file is most likely a misspelt command. */
 static int unknown_command(const struct program *program, const char *word, sbr_error *err)
 {
     const char *names[MOST_COMMANDS], *near;
+    char file[PATH_MAX];
     size_t n = 0;
 
+    if (find_file(word, file, sizeof(file)))
+        return err_set(err, SBR_E_NOT_FOUND, "command",
+                       "there is no file '%.100s'; did you mean '%.150s'?", word, file);
+    if (strpbrk(word, "./"))
+        return err_set(err, SBR_E_NOT_FOUND, "command",
+                       "there is no file '%.100s'; name one that is there, or give --code TEXT",
+                       word);
     for (; n < MOST_COMMANDS && program->commands[n]; n++)
         names[n] = program->commands[n]->name;
-    near = !strcmp(word, "man") ? "help" : text_nearest(word, names, n);
+    near = find_habit(word);
+    near = near ? near : text_nearest(word, names, n);
     return err_set(err, SBR_E_NOT_FOUND, "command", "there is no command or file '%.100s'%s%s%s",
                    word, near ? "; did you mean `sandbox-run " : "; see `sandbox-run --help`",
                    near ? near : "", near ? "`?" : "");
@@ -128,6 +174,15 @@ static bool needs_documents(const struct options *o)
     return access(dir, F_OK) == 0;
 }
 
+/* A command whose stderr has no words of programs. */
+static bool takes_quiet(const struct command *command)
+{
+    for (const struct option *const *group = command->options; *group; group++)
+        if (*group == options_quiet)
+            return strcmp(command->name, "repl") != 0;
+    return false;
+}
+
 static int start_command(const struct program *program, struct options *o, sbr_error *err)
 {
     open_log(o);
@@ -136,6 +191,8 @@ static int start_command(const struct program *program, struct options *o, sbr_e
         return cli_fail(o, err);
     if (env_files_load(o, err) < 0)
         return cli_fail(o, err);
+    if (o->quiet && takes_quiet(o->command))
+        present_errors_only();
     if (o->cold) /* sessions are made by the library, which has no other word for it */
         (void)setenv("SANDBOX_RUN_COLD", "1", 1);
     /* Only a program with documents has that option. */

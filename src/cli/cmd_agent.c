@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/host_path.h"
 #include "cli/start.h"
+#include "config/audit.h"
 #include "config/config.h"
 #include "lib/agent_socket.h"
 #include "lib/runner.h"
@@ -177,10 +178,23 @@ static int grant(const struct agent_options *own, sbr_error *err)
     return 0;
 }
 
+static int apply_saved(const struct agent_options *own, const char *id, sbr_error *err)
+{
+    const struct audit_field fields[] = { { "changes", id } };
+    char order[AGENT_REPLY_SIZE + 16];
+
+    snprintf(order, sizeof(order), "applied %s", id);
+    if (audit_note_if_wanted("apply", fields, ARRAY_LEN(fields), err) < 0 ||
+        sbr_changes_apply(id, NULL, NULL, NULL, err) < 0 ||
+        agent_socket_ask(own->of, order, order, err) < 0)
+        return err->code;
+    return 0;
+}
+
 /* From another terminal. */
 static int ask_agent(const struct agent_options *own, sbr_error *err)
 {
-    char id[AGENT_REPLY_SIZE], order[AGENT_REPLY_SIZE + 16];
+    char id[AGENT_REPLY_SIZE];
 
     if (own->grant)
         return grant(own, err);
@@ -190,12 +204,8 @@ static int ask_agent(const struct agent_options *own, sbr_error *err)
         fputs("it has changed nothing\n", stderr);
         return 0;
     }
-    if (own->apply) {
-        snprintf(order, sizeof(order), "applied %s", id);
-        if (sbr_changes_apply(id, NULL, NULL, NULL, err) < 0 ||
-            agent_socket_ask(own->of, order, order, err) < 0)
-            return err->code;
-    }
+    if (own->apply && apply_saved(own, id, err) < 0)
+        return err->code;
     printf("%s\n", id);
     return 0;
 }

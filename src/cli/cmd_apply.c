@@ -115,7 +115,7 @@ const struct command cmd_apply = {
         "Each file is replaced in one step: after an interruption, repeat the\n"
         "command.  `sandbox-run undo ID` takes everything back.\n",
     .options = (const struct option *const[]){ options_report, options_changeset, options_look,
-                                               options_general, NULL },
+                                               options_quiet, options_general, NULL },
     .own_size = sizeof(struct changeset_options),
     .ids = "changes 2>/dev/null | cut -c1-12",
     .run = cmd_apply_run,

@@ -13,6 +13,7 @@
 #include "cli/cli.h"
 #include "cli/present.h"
 #include "config/audit.h"
+#include "config/config.h"
 
 struct audit_options {
     const char *since, *last;
@@ -37,7 +38,7 @@ struct walk {
     char **ring;                  /* the last ones, the oldest at n % last */
     uint64_t n;
     size_t damaged;
-    bool failed;
+    bool found, failed;
 };
 
 #define LAST_MAX 1000000
@@ -62,6 +63,7 @@ static void choose(void *context, const char *text, size_t len)
     if (!time) { /* the line that begins a file has none */
         walk->damaged += !kind;
     } else if (strcmp(time, walk->since) >= 0) {
+        walk->found = true;
         if (walk->last)
             keep_last(walk, text, len);
         else if ((whole = strndup(text, len)))
@@ -211,7 +213,10 @@ static int list_record(const struct options *o, enum audit_record record, const 
         return err->code;
     if (o->json)
         printf("],\"damaged\":%zu}\n", walk.damaged);
-    else if (walk.damaged)
+    else if (!walk.found && (!o->config || !o->config->audit))
+        fputs("sandbox-run: the audit is off; `audit: true` in your configuration turns it on\n",
+              stderr);
+    if (!o->json && walk.damaged)
         fprintf(stderr, "sandbox-run: %zu lines of the audit are damaged\n", walk.damaged);
     return 0;
 }
@@ -464,7 +469,7 @@ const struct command cmd_audit = {
         "  sandbox-run audit refused            what the HTTP gateway refused, minute by minute\n"
         "  sandbox-run audit stats --since 24h\n",
     .options = (const struct option *const[]){ own_options, options_report, options_look,
-                                               options_general, NULL },
+                                               options_quiet, options_general, NULL },
     .own_size = sizeof(struct audit_options),
     .actions = actions,
     .run = audit_run,

@@ -66,11 +66,11 @@ const struct command cmd_batch = {
         "and `name` in front.\n"
         "The status is 0 when all succeeded, otherwise 1.\n",
     .own_size = sizeof(struct batch_options),
-    .options =
-        (const struct option *const[]){ own_options, options_program, options_build,
-                                        options_language_file, options_trees, options_network,
-                                        options_isolation, options_json, options_max_chars,
-                                        options_config, options_look, options_general, NULL },
+    .options = (const struct option *const[]){ own_options, options_program, options_build,
+                                               options_language_file, options_trees,
+                                               options_network, options_isolation, options_json,
+                                               options_max_chars, options_config, options_look,
+                                               options_quiet, options_general, NULL },
     .limits = LIMITS_ALL,
     .arguments = true,
     .good_line = is_good_line,

@@ -203,10 +203,10 @@ const struct command cmd_build = {
         "memory,\n"
         "512 processes, 4g of disk.\n",
     .own_size = sizeof(struct build_options),
-    .options =
-        (const struct option *const[]){ own_options, options_tools, options_trees, options_network,
-                                        options_isolation, options_json, options_max_chars,
-                                        options_config, options_look, options_general, NULL },
+    .options = (const struct option *const[]){ own_options, options_tools, options_trees,
+                                               options_network, options_isolation, options_json,
+                                               options_max_chars, options_config, options_look,
+                                               options_quiet, options_general, NULL },
     .limits = LIMITS_ALL,
     .run = run_build,
 };

@@ -396,7 +396,7 @@ const struct command cmd_cache = {
         "Everything here is made again when it is needed.  Compiled programs are kept up\n"
         "to 1g, or what SANDBOX_RUN_CACHE_MAX says; SANDBOX_RUN_CACHE names another place.\n",
     .options = (const struct option *const[]){ options_report, own_options, options_look,
-                                               options_general, NULL },
+                                               options_quiet, options_general, NULL },
     .own_size = sizeof(struct cache_options),
     .actions = actions,
     .run = cache_run,

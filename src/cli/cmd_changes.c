@@ -245,8 +245,8 @@ const struct command cmd_changes = {
         "  sandbox-run changes drop 3f9ac0        forgets them, and their undo\n\n"
         "`sandbox-run apply ID` makes them real.  SANDBOX_RUN_STATE names another place to keep\n"
         "them than ~/.local/state/sandbox-run.\n",
-    .options =
-        (const struct option *const[]){ options_report, options_look, options_general, NULL },
+    .options = (const struct option *const[]){ options_report, options_look, options_quiet,
+                                               options_general, NULL },
     .ids = "changes 2>/dev/null | cut -c1-12",
     .actions = actions,
     .run = changes_run,

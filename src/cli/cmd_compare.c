@@ -223,7 +223,7 @@ const struct command cmd_compare = {
     .options = (const struct option *const[]){ own_options, options_build, options_language_file,
                                                options_trees, options_network, options_isolation,
                                                options_json, options_max_chars, options_config,
-                                               options_look, options_general, NULL },
+                                               options_look, options_quiet, options_general, NULL },
     .limits = LIMITS_ALL,
     .run = compare_run,
 };

@@ -233,6 +233,6 @@ const struct command cmd_completion = {
     .usage = "bash | zsh | fish | man",
     .help = "print a completion script, or the manual page",
     .examples = "Example:\n  source <(sandbox-run completion bash)\n",
-    .options = (const struct option *const[]){ options_general, NULL },
+    .options = (const struct option *const[]){ options_quiet, options_general, NULL },
     .run = completion_run,
 };

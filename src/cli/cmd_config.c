@@ -113,6 +113,16 @@ static void show_limits(const struct printer *p)
                       sizeof(s.value));
         show(p, &s);
     }
+    for (unsigned int i = 0; i < N_LIMITS; i++) {
+        struct setting s = setting_from(o, CONFIG_COMPILE + i, false);
+
+        if (!s.origin)
+            continue; /* the language has it */
+        snprintf(s.name, sizeof(s.name), "compile_limits.%s", limit_defs[i].option);
+        limits_format((enum sbr_limit)i, o->config->compile_limits.value[i], s.value,
+                      sizeof(s.value));
+        show(p, &s);
+    }
 }
 
 static void show_network(const struct printer *p)
@@ -298,11 +308,28 @@ static int print_one(struct options *o, const char *name)
     return cli_fail(o, &err);
 }
 
+/* What the words name decides whose project's file holds. */
+static int check_words(const struct options *o, sbr_error *err)
+{
+    if (o->n_positional > 1)
+        return err_set(err, SBR_E_INVALID, "config",
+                       "'%.60s' is one word too many; say `sandbox-run config [FILE | DIR]`",
+                       o->positional[1]);
+    if (o->n_positional && access(o->positional[0], F_OK) < 0)
+        return err_set(err, SBR_E_NOT_FOUND, "config",
+                       "there is no file or directory '%.100s'; `config --get NAME` prints one "
+                       "setting, and docs/configuration.md says where they are set",
+                       o->positional[0]);
+    return 0;
+}
+
 static int config_run(struct options *o)
 {
     const struct config_options *own = o->own;
     sbr_error err;
 
+    if (check_words(o, &err) < 0)
+        return cli_fail(o, &err);
     if (!o->config) {
         err_set(&err, SBR_E_INVALID, "config", "--no-config leaves nothing to show");
         return cli_fail(o, &err);
@@ -339,7 +366,7 @@ const struct command cmd_config = {
                 "docs/configuration.md has the keys of the files.\n",
     .options = (const struct option *const[]){ config_options, options_network, options_isolation,
                                                options_report, options_config, options_look,
-                                               options_general, NULL },
+                                               options_quiet, options_general, NULL },
     .limits = LIMITS_ALL,
     .own_size = sizeof(struct config_options),
     .run = config_run,

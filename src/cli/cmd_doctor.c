@@ -185,7 +185,7 @@ const struct command cmd_doctor = {
     .name = "doctor",
     .usage = "[--json]",
     .help = "say what this machine offers, what is missing and how to mend it",
-    .options =
-        (const struct option *const[]){ options_report, options_look, options_general, NULL },
+    .options = (const struct option *const[]){ options_report, options_look, options_quiet,
+                                               options_general, NULL },
     .run = doctor_run,
 };

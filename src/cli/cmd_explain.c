@@ -129,7 +129,7 @@ const struct command cmd_explain = {
     .options =
         (const struct option *const[]){ options_program, options_language_file, options_trees,
                                         options_network, options_isolation, options_report,
-                                        options_look, options_general, NULL },
+                                        options_look, options_quiet, options_general, NULL },
     .limits = LIMITS_ALL,
     .run = explain_run,
 };

@@ -177,8 +177,9 @@ static int choose(struct golden_call *g, bool asks, bool **ret, sbr_error *err)
     return 0;
 }
 
-/* Expected files are data of the tests, and each difference was shown. */
-static int apply_kept(struct golden_call *g, sbr_error *err)
+/* A nested repository or a task of an editor is no less one because it lies among expected files:
+ * what others execute is left out as by `apply`, and its case stays as it is until it is named. */
+static int apply_kept(struct golden_call *g, bool *ret_whole, sbr_error *err)
 {
     struct apply_report report = { 0 };
     struct changeset changeset;
@@ -188,7 +189,8 @@ static int apply_kept(struct golden_call *g, sbr_error *err)
         return r;
     r = changesets_record("apply", &changeset, err);
     if (r == 0)
-        r = apply(&changeset, &(struct apply_options){ .flags = APPLY_EXECUTED }, &report, err);
+        r = apply(&changeset, &(struct apply_options){ 0 }, &report, err);
+    *ret_whole = report.n_left_out == 0;
     if (r == 0 || report.conflicts.n) {
         struct options quiet = *g->o;
 
@@ -205,6 +207,7 @@ static int update(struct golden_call *g, int *status, sbr_error *err)
 {
     bool asks = !g->own->yes && isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
     scoped_free bool *chosen = NULL;
+    bool whole = false;
     int r = choose(g, asks, &chosen, err);
 
     if (r == 0 && g->n_chosen)
@@ -216,8 +219,8 @@ static int update(struct golden_call *g, int *status, sbr_error *err)
                 PRESENT_ID, g->golden.changes_id);
         return 0;
     }
-    r = apply_kept(g, err);
-    if (r == 0 && g->n_chosen == test_report_count(&g->golden.report, CASE_FAILED) &&
+    r = apply_kept(g, &whole, err);
+    if (r == 0 && whole && g->n_chosen == test_report_count(&g->golden.report, CASE_FAILED) &&
         !test_report_count(&g->golden.report, CASE_BROKEN))
         *status = 0;
     else if (r > 0)
@@ -266,10 +269,10 @@ const struct command cmd_golden = {
         "`input/` and `tree/` as far as they are needed.  The current directory, or --project, is\n"
         "/work, copy-on-write.  The status is 0 when every case is as expected, otherwise 1.\n",
     .own_size = sizeof(struct golden_options),
-    .options =
-        (const struct option *const[]){ own_options, options_tools, options_trees, options_network,
-                                        options_isolation, options_json, options_max_chars,
-                                        options_config, options_look, options_general, NULL },
+    .options = (const struct option *const[]){ own_options, options_tools, options_trees,
+                                               options_network, options_isolation, options_json,
+                                               options_max_chars, options_config, options_look,
+                                               options_quiet, options_general, NULL },
     .limits = LIMITS_ALL,
     .run = run_golden,
 };

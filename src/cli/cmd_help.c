@@ -1,5 +1,6 @@
 /* help, and the table of all commands that it lists. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "cli/cli.h"
@@ -16,9 +17,55 @@ const struct command *const commands[] = {
 };
 /* clang-format on */
 
+/* The same commands by what a person wants to do; one that no task names comes last. */
+static const struct task {
+    const char *title;
+    const char *commands[9];
+} tasks[] = {
+    { "Run", { "run", "exec", "repl", "session", "batch", "agent" } },
+    { "Work on code", { "test", "verify", "build", "golden", "compare", "profile" } },
+    { "Look at what it did", { "changes", "apply", "undo", "output", "workspace", "audit" } },
+    { "See what is allowed", { "plan", "explain", "trust", "token" } },
+    { "Serve others", { "serve", "mcp", "docker", "image" } },
+    { "Look after it", { "doctor", "languages", "cache", "config", "completion", "help" } },
+    { "More", { NULL } },
+};
+
+static bool is_in(const struct task *task, const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(task->commands) && task->commands[i]; i++)
+        if (!strcmp(task->commands[i], name))
+            return true;
+    return false;
+}
+
+static bool has_task(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(tasks); i++)
+        if (is_in(&tasks[i], name))
+            return true;
+    return false;
+}
+
+static void print_task(const struct task *task)
+{
+    bool rest = !task->commands[0], any = false;
+
+    for (size_t i = 0; commands[i]; i++) {
+        if (rest ? has_task(commands[i]->name) : !is_in(task, commands[i]->name))
+            continue;
+        if (!any)
+            printf("%s:\n", task->title);
+        any = true;
+        printf("  %-10s %s\n", commands[i]->name, commands[i]->help);
+    }
+    if (any)
+        putchar('\n');
+}
+
 static void print_languages(void)
 {
-    printf("\nLanguages:");
+    printf("Languages:");
     for (size_t i = 0; language_at(i); i++)
         printf(" %s", language_at(i)->name);
     printf("\n");
@@ -37,10 +84,9 @@ static void print_overview(void)
         "  sandbox-run --project . --diff clean.sh    what it would change, without changing it\n"
         "  sandbox-run doctor                         what this machine offers\n\n"
         "The program sees a read-only /usr, an empty /work and /tmp, no network but the\n"
-        "hosts that you list, no other process, and none of your files but those you name.\n\n"
-        "Commands:\n");
-    for (size_t i = 0; commands[i]; i++)
-        printf("  %-10s %s\n", commands[i]->name, commands[i]->help);
+        "hosts that you list, no other process, and none of your files but those you name.\n\n");
+    for (size_t i = 0; i < ARRAY_LEN(tasks); i++)
+        print_task(&tasks[i]);
     print_languages();
     printf("\nTopics, for `sandbox-run help TOPIC`:\n");
     for (size_t i = 0; topic_name(i); i++)
@@ -133,7 +179,7 @@ static int help_run(struct options *o)
     if (own->names)
         return print_names();
     if (name && topic_exists(name))
-        return topic_show(name, &err) < 0 ? cli_fail(o, &err) : 0;
+        return topic_show(name, o, &err) < 0 ? cli_fail(o, &err) : 0;
     if (name && !command) {
         refuse(name, &err);
         return cli_fail(o, &err);
@@ -148,7 +194,7 @@ const struct command cmd_help = {
     .help = "explain a command, or show a page of the documentation",
     .examples = "Examples:\n  sandbox-run help exec\n  sandbox-run help network\n"
                 "  sandbox-run help --names             all commands and topics\n",
-    .options = (const struct option *const[]){ own_options, options_general, NULL },
+    .options = (const struct option *const[]){ own_options, options_quiet, options_general, NULL },
     .own_size = sizeof(struct help_options),
     .ids = "help --names",
     .run = help_run,

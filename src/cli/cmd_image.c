@@ -31,7 +31,6 @@ static const struct option own_options[] = {
       OPTION_OWN(struct image_options, max_size) },
     { 0, "tag", "NAME", "of `build`: what the image is called (default: localhost/NAME:latest)",
       OPTION_OWN(struct image_options, tag) },
-    { 'q', "quiet", NULL, "do not say what was done", OPTION_FIELD(quiet) },
     { 0 },
 };
 /* clang-format on */
@@ -381,7 +380,7 @@ const struct command cmd_image = {
         "A name without a registry means docker.io, as your registries.conf has it.\n",
     .own_size = sizeof(struct image_options),
     .options = (const struct option *const[]){ options_report, own_options, options_look,
-                                               options_general, NULL },
+                                               options_quiet, options_general, NULL },
     .ids = "image 2>/dev/null | sed \"s/.* //\"",
     .actions = actions,
     .run = image_run,

@@ -294,9 +294,9 @@ const struct command cmd_languages = {
                 "  sandbox-run languages --selftest     does each work here?\n"
                 "  sandbox-run languages --prepare go   now, not when the first program waits\n"
                 "\nResults of selftests are remembered until the tools change.\n",
-    .options =
-        (const struct option *const[]){ options_language_file, options_report, own_options,
-                                        options_config, options_look, options_general, NULL },
+    .options = (const struct option *const[]){ options_language_file, options_report, own_options,
+                                               options_config, options_look, options_quiet,
+                                               options_general, NULL },
     .own_size = sizeof(struct languages_options),
     .run = languages_run,
 };

@@ -103,7 +103,7 @@ const struct command cmd_mcp = {
         "usual clients.\n",
     .options = (const struct option *const[]){ options_trees, options_network, options_isolation,
                                                options_language_file, own_options, options_config,
-                                               options_look, options_general, NULL },
+                                               options_look, options_quiet, options_general, NULL },
     .limits = LIMITS_ALL,
     .own_size = sizeof(struct mcp_options),
     .run = mcp_run,

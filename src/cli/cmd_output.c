@@ -281,7 +281,7 @@ const struct command cmd_output = {
         "  sandbox-run output rm 3f9ac0                removes it\n\n"
         "A run keeps at most 1 GiB, all runs 4 GiB; the oldest go first, and all after a day.\n",
     .options = (const struct option *const[]){ own_options, options_report, options_config,
-                                               options_look, options_general, NULL },
+                                               options_look, options_quiet, options_general, NULL },
     .own_size = sizeof(struct output_options),
     .ids = "output list --ids",
     .run = output_run,

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/jsonw.h"
 #include "base/save.h"
 #include "base/scope.h"
@@ -54,11 +56,23 @@ struct profile_call {
     struct save_file svg, stacks; /* opened before the program runs */
 };
 
+/* A file or a pipe on our stdin is the program's, as with `run`, and each run gets it anew. */
+static int read_stdin(const struct profile_call *p, char **ret, size_t *ret_len, sbr_error *err)
+{
+    bool is_program = p->o->n_positional && !strcmp(p->o->positional[0], "-");
+    struct stat st;
+
+    if (is_program || p->program.o.request->stdin_data || fstat(STDIN_FILENO, &st) < 0 ||
+        (!S_ISREG(st.st_mode) && !S_ISFIFO(st.st_mode)))
+        return 0;
+    return fd_read_text(STDIN_FILENO, REQUEST_MAX_BYTES, ret, ret_len, err);
+}
+
 static int open_profile(struct profile_call *p, sbr_error *err)
 {
     const struct options *o = p->o;
     scoped_free char *input = NULL;
-    size_t len;
+    size_t len = 0;
 
     if (o->n_positional != (o->code || o->files.n || o->request_path ? 0 : 1) &&
         (o->n_positional || !o->request->project))
@@ -68,8 +82,10 @@ static int open_profile(struct profile_call *p, sbr_error *err)
         measured_count("warm-up", p->own->warm_up, 1, &p->warm_up, err) < 0 ||
         measured_open(o, o->n_positional ? &o->positional[0] : NULL, &p->program, err) < 0)
         return err->code;
-    if (p->own->input && (source_read_path(p->own->input, &input, &len, err) < 0 ||
-                          request_set_stdin(p->program.o.request, input, len, err) < 0))
+    if (p->own->input ? source_read_path(p->own->input, &input, &len, err) < 0
+                      : read_stdin(p, &input, &len, err) < 0)
+        return err->code;
+    if (input && request_set_stdin(p->program.o.request, input, len, err) < 0)
         return err->code;
     return runner_open(RUNNER_LONG, o->cold, &p->rt, err);
 }
@@ -237,11 +253,11 @@ const struct command cmd_profile = {
                 "  sandbox-run profile --functions --stacks job.folded job.py\n\n"
                 "The status is 0 when every run succeeded, otherwise 1.\n",
     .own_size = sizeof(struct profile_options),
-    .options =
-        (const struct option *const[]){ own_options, options_program, options_build,
-                                        options_language_file, options_trees, options_network,
-                                        options_isolation, options_json, options_max_chars,
-                                        options_config, options_look, options_general, NULL },
+    .options = (const struct option *const[]){ own_options, options_program, options_build,
+                                               options_language_file, options_trees,
+                                               options_network, options_isolation, options_json,
+                                               options_max_chars, options_config, options_look,
+                                               options_quiet, options_general, NULL },
     .limits = LIMITS_ALL,
     .run = profile_command,
 };

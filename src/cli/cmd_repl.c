@@ -5,69 +5,14 @@
 
 #include "base/json_read.h"
 #include "base/scope.h"
-#include "base/text.h"
 #include "cli/present.h"
 #include "cli/repl.h"
 #include "cli/settings.h"
 #include "cli/source.h"
+#include "cli/waiting.h"
 
 #define CELL_MAX ((size_t)16 << 20)
 #define DEFAULT_LANGUAGE "python"
-
-/* Whether the kernel takes the code as it is; `indent` is then for the line that follows. */
-static bool is_complete(struct repl *r, const struct buf *cell, char *indent, size_t size)
-{
-    sbr_error ignored;
-    json_t *answer = repl_ask(r,
-                              json_pack("{s:s, s:s%, s:s*}", "op", "check", "code", cell->data,
-                                        cell->len, "lang", r->second),
-                              &ignored);
-    const char *status = json_string_value(json_object_get(answer, "status"));
-    const char *space =
-        json_string_value(json_object_get(json_object_get(answer, "data"), "indent"));
-    bool complete = !status || strcmp(status, "incomplete") != 0;
-
-    snprintf(indent, size, "%s", !complete && space ? space : "");
-    json_decref(answer);
-    return complete;
-}
-
-static bool is_blank(const char *line)
-{
-    return !line[strspn(line, " \t")];
-}
-
-/* Reads one cell.  1: there is one; 0: the input is over. */
-static int read_cell(struct repl *r, struct buf *cell)
-{
-    char indent[256] = "";
-
-    for (;;) {
-        scoped_free char *line = NULL;
-        int interrupted = repl_input_line(r, cell->len > 0, cell, indent, &line);
-
-        if (interrupted) {
-            cell->len = 0;
-            indent[0] = '\0';
-            continue;
-        }
-        if (!line)
-            return cell->len > 0;
-        if (!cell->len && (is_blank(line) || line[0] == ':')) {
-            if (line[0] == ':' && buf_add_text(cell, line) == 0)
-                return 1;
-            continue;
-        }
-        if (is_blank(line) && cell->len)
-            line[0] = '\0'; /* the indent was ours */
-        if (buf_add_text(cell, line) < 0 || !text_is_utf8(cell->data, cell->len))
-            return 1; /* the session says what is wrong with it */
-        if (is_complete(r, cell, indent, sizeof(indent)))
-            return 1;
-        if (buf_add_text(cell, "\n") < 0)
-            return 1;
-    }
-}
 
 /* An error of one line does not end the prompt, as long as the session answers. */
 static bool goes_on(struct repl *r, int status)
@@ -90,7 +35,7 @@ static int loop(struct repl *r, sbr_error *err)
     buf_init(&cell, CELL_MAX);
     while (!r->over && status == 0) {
         cell.len = 0;
-        if (!read_cell(r, &cell))
+        if (!repl_input_cell(r, &cell))
             break;
         status = cell.data[0] == ':' ? (buf_add(&cell, "", 1), repl_command(r, cell.data, err))
                                      : repl_execute(r, cell.data, cell.len, err);
@@ -123,13 +68,22 @@ static int open_session(struct repl *r, sbr_error *err)
     const char *language = r->o->n_positional ? r->o->positional[0] : r->o->lang;
     const sbr_session_bounds bounds = { .struct_size = sizeof(bounds), .held = true };
     scoped_free char *json = NULL;
+    struct waiting waiting;
     json_t *made;
+    bool installs;
+    int status;
 
     r->language = language ? language : DEFAULT_LANGUAGE;
     r->display.language = r->language;
     if (request_set_text(&r->o->request->language, r->language, err) < 0 ||
-        bring_files(r->o, err) < 0 || settings_apply(r->o, err) < 0 ||
-        sbr_session_create(r->o->request, &bounds, &json, err) < 0)
+        bring_files(r->o, err) < 0 || settings_apply(r->o, err) < 0)
+        return err->code;
+    installs = r->o->request->deps.n > 0;
+    waiting_begin(&waiting, installs ? "installing packages" : "starting the session",
+                  r->o->quiet || !(installs || isatty(STDERR_FILENO)));
+    status = sbr_session_create(r->o->request, &bounds, &json, err);
+    waiting_end(&waiting);
+    if (status < 0)
         return err->code;
     made = json_read_own(json, 0);
     snprintf(r->id, sizeof(r->id), "%s", json_string_value(json_object_get(made, "id")));
@@ -179,8 +133,13 @@ static int talk(struct options *o, int (*open)(struct repl *, sbr_error *))
     if (status == 0) {
         greet(&r);
         repl_watch_interrupts();
+        repl_take_input(&r);
         status = loop(&r, &err);
         repl_input_close(&r);
+    }
+    if (r.display.terminal && isatty(STDIN_FILENO)) {
+        display_forget(&r.display);
+        r.status = r.ended ? r.status : 0; /* a person who leaves has seen what failed */
     }
     display_done(&r.display);
     sbr_session_free(r.session);
@@ -212,7 +171,7 @@ const struct command cmd_repl = {
     .options =
         (const struct option *const[]){ options_program, options_language_file, options_trees,
                                         options_network, options_isolation, options_config,
-                                        options_look, options_general, NULL },
+                                        options_look, options_quiet, options_general, NULL },
     .limits = LIMITS_ALL,
     .names_language = true,
     .run = repl_run,

@@ -1,32 +1,31 @@
-/* serve: options to numbers, and the engine's state as a table. */
-#include <ctype.h>
+/* serve: options to numbers, and the engine in the foreground or in the background. */
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
-#include "cli/amounts.h"
 #include "cli/cli.h"
 #include "cli/gateway.h"
-#include "cli/present.h"
+#include "cli/serve_status.h"
+#include "config/config.h"
 #include "engine/engine_main.h"
 
 #define MOST_SLOTS 4096
 #define MOST_QUEUED 65536
 #define MOST_READY 512
-#define STATUS_NONE 1 /* exit status: no engine runs */
 
 /* As they were written; NULL: not given. */
 struct serve_options {
-    const char *slots, *queue, *per_caller, *park_min, *park_max, *run_memory, *pool_memory, *warm,
-        *preload;
-    const char *http, *tls_cert, *tls_key, *dialect, *callback;
+    struct gateway_options gateway; /* first: its rows are gateway_option_rows */
+    const char *slots, *queue, *per_caller, *share, *park_min, *park_max, *run_memory, *pool_memory,
+        *warm, *preload;
     bool status, stop, daemon;
 };
 
@@ -44,6 +43,9 @@ static const struct option own_options[] = {
       OPTION_OWN(struct serve_options, queue) },
     { 0, "per-caller",  "N",    "runs at once of one caller (default: all)",
       OPTION_OWN(struct serve_options, per_caller) },
+    { 0, "share",       "PERCENT",
+      "of slots, memory and queue for one of several tenants (default: 50)",
+      OPTION_OWN(struct serve_options, share) },
     { 0, "park-min",    "N",    "sandboxes kept ready of each kind of run in use (default: 8)",
       OPTION_OWN(struct serve_options, park_min) },
     { 0, "park-max",    "N",    "the most that are kept ready of one kind (default: 128)",
@@ -57,16 +59,6 @@ static const struct option own_options[] = {
     { 0, "preload",     "LIST",
       "modules that Python's workers have loaded besides the usual ones: numpy,pandas",
       OPTION_OWN(struct serve_options, preload) },
-    { 0, "http",        "ADDRESS:PORT", "serve HTTP, too, as in 127.0.0.1:8710 (docs/http.md)",
-      OPTION_OWN(struct serve_options, http) },
-    { 0, "tls-cert",    "FILE", "with --http: the certificate of TLS",
-      OPTION_OWN(struct serve_options, tls_cert) },
-    { 0, "tls-key",     "FILE", "with --http: its key",
-      OPTION_OWN(struct serve_options, tls_key) },
-    { 0, "dialect",     "LIST", "with --http: also the paths of piston, judge0, go-judge, e2b",
-      OPTION_OWN(struct serve_options, dialect) },
-    { 0, "allow-callback", "HOST", "with --dialect: results may be sent to this host",
-      OPTION_OWN(struct serve_options, callback) },
     { 0 },
 };
 /* clang-format on */
@@ -139,6 +131,7 @@ static int parse_config(const struct serve_options *given, struct engine_config 
         { "slots", given->slots, 1, MOST_SLOTS, &config->slots },
         { "queue", given->queue, 0, MOST_QUEUED, &config->queue },
         { "per-caller", given->per_caller, 1, MOST_SLOTS, &config->per_caller },
+        { "share", given->share, 1, 100, &config->share },
         { "park-min", given->park_min, 0, MOST_READY, &config->park_min },
         { "park-max", given->park_max, 0, MOST_READY, &config->park_max },
     };
@@ -162,139 +155,33 @@ static int parse_config(const struct serve_options *given, struct engine_config 
     return check_languages(given->warm, err);
 }
 
-static unsigned long long number_of(const json_t *object, const char *key)
-{
-    json_int_t value = json_integer_value(json_object_get(object, key));
-
-    return value > 0 ? (unsigned long long)value : 0;
-}
-
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
-/* Callers choose the names: no control character may reach the terminal. */
-static void print_name(const char *name, int width)
-{
-    int n = 0;
-
-    for (; *name; name++, n++)
-        putchar(iscntrl((unsigned char)*name) ? '?' : *name);
-    for (; n < width; n++)
-        putchar(' ');
-}
-
-static void print_head(const json_t *status)
-{
-    const json_t *memory = json_object_get(status, "memory");
-    uint64_t up_ms = number_of(status, "uptime_ms");
-    char uptime[32], used[16], limit[16];
-
-    text_format_duration(up_ms < 1000 ? up_ms : up_ms / 1000 * 1000, uptime, sizeof(uptime));
-    amount_of_bytes(number_of(memory, "parked_bytes"), used, sizeof(used));
-    amount_of_bytes(number_of(memory, "limit_bytes"), limit, sizeof(limit));
-    printf("engine   %s, process %llu, up %s%s\n", text_of(status, "version"),
-           number_of(status, "pid"), uptime,
-           json_is_true(json_object_get(status, "draining")) ? ", about to end" : "");
-    printf("running  %llu of %llu, %llu queued of at most %llu\n", number_of(status, "running"),
-           number_of(status, "slots"), number_of(status, "queued"),
-           number_of(status, "queue_limit"));
-    printf("so far   %llu parked, %llu forked, %llu cold, %llu refused\n",
-           number_of(status, "parked_total"), number_of(status, "forked_total"),
-           number_of(status, "cold_total"), number_of(status, "refused_total"));
-    printf("memory   %s of %s in parked sandboxes\n", used, limit);
-    if (*text_of(status, "why_cold")) {
-        printf("parked   nothing, every run starts cold: ");
-        print_name(text_of(status, "why_cold"), 0);
-        printf("; `sandbox-run doctor` says what mends it\n");
-    }
-}
-
-static void print_pools(const json_t *pools, bool color)
-{
-    const json_t *pool;
-    size_t i;
-
-    if (json_array_size(pools))
-        printf("\n%s%-28s  %-8s  %6s  %6s  %6s  %6s  %8s  %4s%s\n", color ? "\x1b[2m" : "", "KIND",
-               "STATE", "PARKED", "WANTED", "MAKING", "LEASED", "MADE", "DIED",
-               color ? "\x1b[0m" : "");
-    json_array_foreach(pools, i, pool) {
-        print_name(text_of(pool, "name"), 28);
-        printf("  %-8s  %6llu  %6llu  %6llu  %6llu  %8llu  %4llu\n", text_of(pool, "state"),
-               number_of(pool, "parked"), number_of(pool, "wanted"), number_of(pool, "making"),
-               number_of(pool, "leased"), number_of(pool, "made"), number_of(pool, "died"));
-        if (*text_of(pool, "reason")) {
-            printf("    ");
-            print_name(text_of(pool, "reason"), 0);
-            putchar('\n');
-        }
-    }
-}
-
-static void print_callers(const json_t *callers, bool color)
-{
-    const json_t *caller;
-    size_t i;
-
-    if (json_array_size(callers))
-        printf("\n%s%-32s  %7s  %7s%s\n", color ? "\x1b[2m" : "", "CALLER", "RUNNING", "QUEUED",
-               color ? "\x1b[0m" : "");
-    json_array_foreach(callers, i, caller) {
-        print_name(text_of(caller, "name"), 32);
-        printf("  %7llu  %7llu\n", number_of(caller, "running"), number_of(caller, "queued"));
-    }
-}
-
-static int print_status(const struct options *o)
-{
-    scoped_free char *text = NULL;
-    bool color = present_uses_color(STDOUT_FILENO, o);
-    json_t *status;
-    sbr_error err;
-
-    if (engine_status(&text, &err) < 0) {
-        int exit_status = cli_fail(o, &err);
-
-        return err.code == SBR_E_NOT_FOUND ? STATUS_NONE : exit_status;
-    }
-    if (o->json && !present_has_lines()) {
-        printf("%s\n", text);
-        return 0;
-    }
-    status = json_read_own(text, 0);
-    if (!status) {
-        err_set(&err, SBR_E_BUG, "engine", "the engine's answer cannot be read");
-        return cli_fail(o, &err);
-    }
-    if (o->json) {
-        json_dumpf(status, stdout, JSON_INDENT(2));
-        putchar('\n');
-    } else {
-        print_head(status);
-        print_pools(json_object_get(status, "pools"), color);
-        print_callers(json_object_get(status, "callers"), color);
-    }
-    json_decref(status);
-    return 0;
-}
-
 /* An engine in the background, and the process that waits until it is ready. */
 struct background {
     int ready_fd; /* in the engine's process: closed when it is ready; -1: none */
+    int words_fd; /* what the gateway says before; -1: it says it on our stderr */
     bool verbose;
-    struct gateway_command gateway; /* n 0: none */
-    pid_t gateway_pid;
+    struct gateway_command gateway;
 };
+
+/* A process that keeps a pipe of the caller's open would hold up who reads it to the end. */
+static void pass_on_words(struct background *background)
+{
+    struct stat st;
+
+    if (background->words_fd < 0)
+        return;
+    if (fstat(background->words_fd, &st) == 0)
+        (void)!sendfile(STDERR_FILENO, background->words_fd, &(off_t){ 0 }, (size_t)st.st_size);
+    (void)fcntl(background->words_fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_WRITE);
+    scope_close_fd(&background->words_fd);
+}
 
 /* From now on there is no terminal and no pipe of the caller's to hold open. */
 static void leave_caller(struct background *background)
 {
     scoped_fd int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
+    pass_on_words(background);
     if (background->ready_fd < 0 || null < 0)
         return;
     (void)dup2(null, STDIN_FILENO);
@@ -305,17 +192,23 @@ static void leave_caller(struct background *background)
     scope_close_fd(&background->ready_fd);
 }
 
-/* Beside the engine, whose queue it uses.  Without it the engine serves the rest. */
-static void start_gateway(struct background *background)
+static pid_t start_gateway(void *context, int ready_fd, sbr_error *err)
 {
-    sbr_error err = { 0 };
+    const struct background *background = context;
 
-    if (!background->gateway.n)
-        return;
-    background->gateway_pid = gateway_start(&background->gateway, &err);
-    if (background->gateway_pid < 0)
-        fprintf(stderr, "sandbox-run: %s\n", err.message);
+    return gateway_start(&background->gateway, ready_fd, background->words_fd, err);
 }
+
+static void report_gateway(void *context, const char *how, uint64_t pause_ms)
+{
+    (void)context;
+    fprintf(stderr, "the HTTP gateway %s; it is started again in %llu.%llu s\n", how,
+            (unsigned long long)(pause_ms / 1000), (unsigned long long)(pause_ms % 1000 / 100));
+}
+
+static const struct engine_attendant attendant = { .name = "the HTTP gateway",
+                                                   .start = start_gateway,
+                                                   .report = report_gateway };
 
 static void report_ready(void *context, const char *socket, const char *why_cold)
 {
@@ -325,7 +218,6 @@ static void report_ready(void *context, const char *socket, const char *why_cold
                 "no sandbox can be kept ready here, so every run starts cold: %s; `sandbox-run "
                 "doctor` says what mends it\n",
                 why_cold);
-    start_gateway(context);
     leave_caller(context);
 }
 
@@ -345,7 +237,7 @@ static int serve_here(const struct options *o, struct engine_config *config)
     sbr_error err;
     int r = engine_serve(config, &err);
 
-    gateway_stop(background->gateway_pid);
+    pass_on_words(background);
     return r < 0 ? cli_fail(o, &err) : 0;
 }
 
@@ -391,6 +283,8 @@ static int serve_behind(const struct options *o, struct engine_config *config)
     if (pid == 0) {
         close(fds[0]);
         background->ready_fd = fds[1];
+        if (!background->verbose)
+            background->words_fd = memfd_create("words", MFD_CLOEXEC | MFD_ALLOW_SEALING);
         (void)setsid();
         (void)!chdir("/");
         return serve_here(o, config);
@@ -411,29 +305,30 @@ static int stop_engine(const struct options *o)
     if (engine_stop(&err) == 0)
         return 0;
     status = cli_fail(o, &err);
-    return err.code == SBR_E_NOT_FOUND ? STATUS_NONE : status;
+    return err.code == SBR_E_NOT_FOUND ? SERVE_STATUS_NONE : status;
 }
 
-static void fill_gateway(const struct serve_options *given, struct gateway_command *ret)
+/* The configuration's, unless an option says otherwise. */
+static int find_share(const struct options *o, struct engine_config *config, sbr_error *err)
 {
-    if (!given->http)
-        return;
-    gateway_add(ret, NULL, "sandbox-run-http");
-    gateway_add(ret, "--listen", given->http);
-    if (given->tls_cert)
-        gateway_add(ret, "--tls-cert", given->tls_cert);
-    if (given->tls_key)
-        gateway_add(ret, "--tls-key", given->tls_key);
-    if (given->dialect)
-        gateway_add(ret, "--dialect", given->dialect);
-    if (given->callback)
-        gateway_add(ret, "--allow-callback", given->callback);
+    const struct config_document *user = o->config ? o->config->user : NULL;
+    const char *text = user ? user->engine.share : NULL;
+    uint64_t percent;
+
+    if (config->share || !text)
+        return 0;
+    if (text_parse_count(text, &percent) != TEXT_OK || percent < 1 || percent > 100)
+        return err_set(err, SBR_E_INVALID, "config",
+                       "%.200s: engine.share '%.40s' is no percentage from 1 to 100",
+                       o->config->path[CONFIG_OF_USER], text);
+    config->share = (uint32_t)percent;
+    return 0;
 }
 
 static int serve_run(struct options *o)
 {
     const struct serve_options *given = o->own;
-    struct background background = { .ready_fd = -1, .verbose = o->verbose };
+    struct background background = { .ready_fd = -1, .words_fd = -1, .verbose = o->verbose };
     struct engine_config config = { .queue = ENGINE_QUEUE,
                                     .park_min = ENGINE_PARK_MIN,
                                     .park_max = ENGINE_PARK_MAX,
@@ -447,12 +342,16 @@ static int serve_run(struct options *o)
         return cli_fail(o, &err);
     }
     if (given->status)
-        return print_status(o);
+        return serve_status_print(o);
     if (given->stop)
         return stop_engine(o);
-    if (parse_config(given, &config, &err) < 0)
+    if (gateway_check(&given->gateway, &err) < 0 || parse_config(given, &config, &err) < 0 ||
+        find_share(o, &config, &err) < 0)
         return cli_fail(o, &err);
-    fill_gateway(given, &background.gateway);
+    if (given->gateway.address) {
+        gateway_fill(&background.gateway, &given->gateway);
+        config.attendant = &attendant;
+    }
     return given->daemon ? serve_behind(o, &config) : serve_here(o, &config);
 }
 
@@ -471,8 +370,9 @@ const struct command cmd_serve = {
         "  systemctl --user start sandbox-run       as a service\n\n"
         "SANDBOX_RUN_SOCKET names another socket, for both sides; `--cold` and\n"
         "SANDBOX_RUN_COLD=1 do without the engine.  SIGTERM lets runs finish, then ends it.\n",
-    .options = (const struct option *const[]){ options_report, own_options, options_config,
-                                               options_look, options_general, NULL },
+    .options = (const struct option *const[]){ options_report, own_options, gateway_option_rows,
+                                               options_config, options_look, options_quiet,
+                                               options_general, NULL },
     .own_size = sizeof(struct serve_options),
     .run = serve_run,
 };

@@ -230,7 +230,8 @@ static const struct action actions[] = {
     { "get", session_get_run,       2, 3,   " ID PATH [FILE]" },
     { "export", session_export_run,    1, 2,   " ID [FILE] [--format ipynb|md|py|...]" },
     { "replay", session_replay_run,    1, 2,   " [ID] FILE" },
-    { "restore", session_restore_run,   1, 1,   " ID [OPTIONS]" },
+    /* The words of `create` follow, with its language. */
+    { "restore", session_restore_run,   1, 2,   " ID [OPTIONS]" },
     { 0 },
 };
 /* clang-format on */

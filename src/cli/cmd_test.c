@@ -23,9 +23,11 @@
 #include "cli/terminal.h"
 #include "cli/test_memory.h"
 #include "cli/tree_watch.h"
+#include "config/config_find.h"
 #include "lib/runner.h"
 #include "work/test_select.h"
 #include "work/tested.h"
+#include "work/verify_parts.h"
 
 struct test_options {
     const char *runner, *format, *repeat;
@@ -85,6 +87,27 @@ static int take_file(struct test_run *t, const char *path, sbr_error *err)
     return string_list_add(&t->more, t->o->request->files[0].path, err);
 }
 
+/* In a directory without signs of tests the repository around it counts, as for `verify`.  `err`
+ * stays what the directory itself lacks. */
+static int find_above(struct test_run *t, sbr_error *err)
+{
+    char top[PATH_MAX];
+    scoped_fd int fd = -1;
+    sbr_error ignored;
+
+    if (!config_find_repository(t->dir, top) || !strcmp(top, t->dir))
+        return err->code;
+    fd = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || test_runner_find(&(struct signs){ .dir_fd = fd }, t->own->runner,
+                                   &t->rounds.runner, &ignored) < 0)
+        return err->code;
+    snprintf(t->dir, sizeof(t->dir), "%s", top);
+    if (!t->o->quiet)
+        fprintf(stderr, "sandbox-run: the project is the repository around this directory, %s\n",
+                top);
+    return 0;
+}
+
 static int find_project(struct test_run *t, sbr_error *err)
 {
     const char *word = t->o->n_positional ? t->o->positional[0] : ".";
@@ -103,8 +126,10 @@ static int find_project(struct test_run *t, sbr_error *err)
     fd = open(t->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return err_set_errno(err, "test", "cannot open '%.200s'", word);
-    return test_runner_find(&(struct signs){ .dir_fd = fd }, t->own->runner, &t->rounds.runner,
-                            err);
+    if (test_runner_find(&(struct signs){ .dir_fd = fd }, t->own->runner, &t->rounds.runner, err) ==
+        0)
+        return 0;
+    return t->o->n_positional ? err->code : find_above(t, err);
 }
 
 /* The command of the cases that failed last time. */
@@ -203,6 +228,17 @@ static void show_case(const struct report_case *c)
     }
 }
 
+/* The stage before the tests that failed: its own words say why. */
+static void print_failed_stage(const struct test_run *t)
+{
+    const sbr_result *whole = t->rounds.tested.result, *part = verify_failed_part(whole);
+
+    if (part == whole)
+        return;
+    terminal_print(stderr, t->o->raw, part->out.data, part->out.len);
+    terminal_print(stderr, t->o->raw, part->err.data, part->err.len);
+}
+
 /* Failed cases first: they are what one reads. */
 static void print_text(const struct test_run *t)
 {
@@ -218,6 +254,7 @@ static void print_text(const struct test_run *t)
     if (!r->n || run->verdict != SBR_EXITED) {
         terminal_print(stdout, t->o->raw, run->out, run->out_len);
         terminal_print(stderr, t->o->raw, run->errout, run->errout_len);
+        print_failed_stage(t);
         present_result(t->rounds.tested.result, t->o, PRESENT_HELP);
     }
     if (t->rounds.measured)
@@ -366,10 +403,10 @@ const struct command cmd_test = {
         "that are not\ngiven are larger than below: 10m, 4g of memory, 512 processes, 4g of "
         "disk.\n",
     .own_size = sizeof(struct test_options),
-    .options =
-        (const struct option *const[]){ own_options, options_tools, options_trees, options_network,
-                                        options_isolation, options_json, options_max_chars,
-                                        options_config, options_look, options_general, NULL },
+    .options = (const struct option *const[]){ own_options, options_tools, options_trees,
+                                               options_network, options_isolation, options_json,
+                                               options_max_chars, options_config, options_look,
+                                               options_quiet, options_general, NULL },
     .limits = LIMITS_ALL,
     .run = test_run,
 };

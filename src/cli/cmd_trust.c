@@ -182,7 +182,7 @@ const struct command cmd_trust = {
         "A project's file can only tighten what your own file allows.  When it changes, it\n"
         "is ignored until you trust it again.\n",
     .options = (const struct option *const[]){ options_report, own_options, options_look,
-                                               options_general, NULL },
+                                               options_quiet, options_general, NULL },
     .own_size = sizeof(struct trust_options),
     .run = trust_run,
 };

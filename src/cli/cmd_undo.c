@@ -44,7 +44,7 @@ const struct command cmd_undo = {
         "the status is 126; --force PATH takes it back all the same.  The changes stay kept, and\n"
         "can be applied again.\n",
     .options = (const struct option *const[]){ options_report, options_changeset, options_look,
-                                               options_general, NULL },
+                                               options_quiet, options_general, NULL },
     .own_size = sizeof(struct changeset_options),
     .ids = "changes 2>/dev/null | cut -c1-12",
     .run = undo_run,

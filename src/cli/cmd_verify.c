@@ -1,4 +1,5 @@
 /* verify: one verdict about files, about what is staged, or about a text. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "cli/cmd_test.h"
 #include "cli/cmd_verify.h"
 #include "cli/host_path.h"
+#include "cli/present.h"
 #include "cli/settings.h"
 #include "lib/runner.h"
 #include "model/request_save.h"
@@ -42,10 +44,18 @@ static const struct option own_options[] = {
 };
 /* clang-format on */
 
+/* The code may be on stdin, so the answer comes from the terminal itself. */
+static int open_terminal(void)
+{
+    return open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+}
+
 /* Asked before anything runs: the answer of a script is known by then. */
 static int check_write(const struct verify_options *own, sbr_error *err)
 {
-    if (!own->write || own->yes || (isatty(STDIN_FILENO) && isatty(STDERR_FILENO)))
+    scoped_fd int terminal = own->write && !own->yes ? open_terminal() : -1;
+
+    if (!own->write || own->yes || (terminal >= 0 && isatty(STDERR_FILENO)))
         return 0;
     return err_set(err, SBR_E_INVALID, "options",
                    "--write asks before it writes, and there is no terminal; --yes answers it");
@@ -53,13 +63,15 @@ static int check_write(const struct verify_options *own, sbr_error *err)
 
 static bool agrees(const struct verify_options *own)
 {
+    scoped_fd int terminal = own->yes ? -1 : open_terminal();
     char line[16] = "";
 
     if (own->yes)
         return true;
+    fflush(stdout);
     fprintf(stderr, "the checks passed; write '%s'? [y/N] ", own->write);
     fflush(stderr);
-    if (!fgets(line, sizeof(line), stdin))
+    if (read(terminal, line, sizeof(line) - 1) <= 0)
         fputc('\n', stderr);
     return line[0] == 'y' || line[0] == 'Y';
 }
@@ -116,6 +128,25 @@ static int write_file(struct verify_input *in, const struct verification *v, con
     return 0;
 }
 
+/* Who is asked has read the report; an object of JSON says itself whether it was written. */
+static int report_and_write(struct verify_input *in, const struct verification *v, sbr_error *err)
+{
+    const char *written = NULL;
+
+    if (!in->o->json)
+        verify_report_print(in->o, v, NULL);
+    if (write_file(in, v, &written, err) < 0)
+        return err->code;
+    if (in->o->json) {
+        verify_report_print(in->o, v, written);
+    } else if (written && !in->o->quiet) {
+        fputs("written: ", stdout);
+        present_name(stdout, written);
+        putchar('\n');
+    }
+    return 0;
+}
+
 /* The configuration of the user and of the project, which may depend on the language. */
 static int complete(void *context, sbr_request *req, sbr_error *err)
 {
@@ -164,7 +195,6 @@ static int verify_command(struct options *o)
 {
     struct verify_input in = { .o = o, .own = o->own, .write = SAVE_FILE_NONE };
     struct verification v = { .tree = { .fd = -1 } };
-    const char *written = NULL;
     sbr_runtime *rt = NULL;
     sbr_error err;
     int status;
@@ -173,10 +203,9 @@ static int verify_command(struct options *o)
         return git_hook_install(o);
     if (check_write(in.own, &err) < 0 || open_runtime(&in, &rt, &err) < 0 ||
         verify_files_collect(&in, &err) < 0 || open_write(&in, &err) < 0 ||
-        run_checks(&in, rt, &v, &err) < 0 || write_file(&in, &v, &written, &err) < 0) {
+        run_checks(&in, rt, &v, &err) < 0 || report_and_write(&in, &v, &err) < 0) {
         status = cli_fail(o, &err);
     } else {
-        verify_report_print(o, &v, written);
         status = verify_passed(&v) ? 0 : 1;
     }
     verify_done(&v);
@@ -202,10 +231,10 @@ const struct command cmd_verify = {
         "passed,\n1 when one failed.  Limits of tools and tests that are not given are larger than "
         "below:\n10m, 4g of memory, 512 processes, 4g of disk.\n",
     .own_size = sizeof(struct verify_options),
-    .options =
-        (const struct option *const[]){ own_options, options_trees, options_network,
-                                        options_isolation, options_json, options_max_chars,
-                                        options_config, options_look, options_general, NULL },
+    .options = (const struct option *const[]){ own_options, options_trees, options_network,
+                                               options_isolation, options_json, options_max_chars,
+                                               options_config, options_look, options_quiet,
+                                               options_general, NULL },
     .limits = LIMITS_ALL,
     .run = verify_command,
 };

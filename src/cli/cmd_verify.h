@@ -28,6 +28,7 @@ struct verify_input {
 int verify_files_collect(struct verify_input *in, sbr_error *err) must_check;
 
 /* verify_report.c */
+/* `written` is for JSON. */
 void verify_report_print(const struct options *o, const struct verification *v,
                          const char *written);
 

@@ -19,7 +19,6 @@
 #include "workspace/workspace.h"
 
 static const struct option own_options[] = {
-    { 'q', "quiet", NULL, "do not say what was done", OPTION_FIELD(quiet) },
     { 0 },
 };
 
@@ -296,7 +295,7 @@ const struct command cmd_workspace = {
         "A run makes, uses and saves one with `--workspace NAME`; --disk and --inodes are\n"
         "then what it may take altogether.\n",
     .options = (const struct option *const[]){ options_report, own_options, options_look,
-                                               options_general, NULL },
+                                               options_quiet, options_general, NULL },
     .limits = 1u << SBR_DISK_BYTES | 1u << SBR_INODES,
     .ids = "workspace 2>/dev/null | sed \"s/ .*//\"",
     .actions = actions,

@@ -1,5 +1,6 @@
 #include "cli/display.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include "base/fd.h"
 #include "base/json_read.h"
 #include "base/scope.h"
+#include "base/user_dir.h"
 #include "cli/amounts.h"
 #include "cli/cli.h"
 #include "cli/highlight.h"
@@ -56,14 +58,31 @@ void display_done(struct display *d)
     buf_done(&d->head);
 }
 
+void display_forget(struct display *d)
+{
+    int fd = d->folder_fd < 0 ? -1 : openat(d->folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    const struct dirent *entry;
+
+    while (dir && (entry = readdir(dir)))
+        if (entry->d_name[0] != '.')
+            (void)unlinkat(d->folder_fd, entry->d_name, 0);
+    if (dir)
+        closedir(dir);
+    else if (fd >= 0)
+        close(fd);
+    if (d->folder[0])
+        (void)rmdir(d->folder);
+}
+
 /* A file of ours in a directory that only the user can read; -1: there is none. */
 static int make_file(struct display *d, const char *name, char *path, size_t size)
 {
-    const char *temporary = getenv("TMPDIR");
+    const char *temporary = user_dir_temporary();
 
     if (!d->folder[0]) {
         snprintf(d->folder, sizeof(d->folder), "%.30s/sandbox-run-repl.XXXXXX",
-                 temporary && strlen(temporary) <= 30 ? temporary : "/tmp");
+                 strlen(temporary) <= 30 ? temporary : "/tmp");
         if (mkdtemp(d->folder)) /* held: a cell may write to where it is */
             d->folder_fd = open(d->folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (d->folder_fd < 0) {

@@ -26,6 +26,8 @@ struct display {
 
 void display_init(struct display *d, const struct options *o);
 void display_done(struct display *d);
+/* Removes the files of pictures and long output: the person has left the prompt that named them. */
+void display_forget(struct display *d);
 /* An event of a cell: a line of JSON.  `context` is the display. */
 void display_event(void *context, const char *line, size_t len);
 /* The end of a cell: its values, and why it ended. */

@@ -5,9 +5,10 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "base/err.h"
+#include "cli/options.h"
+#include "config/gateway_options.h"
 
-#define GATEWAY_MAX_WORDS 64
+#define GATEWAY_MAX_WORDS 256
 
 struct gateway_word {
     const char *option, *value;
@@ -18,14 +19,28 @@ struct gateway_command {
     size_t n;
 };
 
-/* Adds an option, unless it is NULL, and its value.  What does not fit is an error of
- * gateway_exec. */
+/* What `serve` hands on, as it was written. */
+#define GATEWAY_FIELD_OF_VALUE(field, name, metavar, help) struct texts field;
+#define GATEWAY_FIELD_OF_SWITCH(field, name, help) bool field;
+struct gateway_options {
+    const char *address; /* NULL: no gateway */
+    GATEWAY_OPTIONS(GATEWAY_FIELD_OF_VALUE, GATEWAY_FIELD_OF_SWITCH)
+};
+/* Their rows, for a command whose own options begin with the struct. */
+extern const struct option gateway_option_rows[];
+
+/* Refuses options of the gateway where there is none: they would be ignored in silence. */
+int gateway_check(const struct gateway_options *given, sbr_error *err) must_check;
+/* Adds an option, unless it is NULL, and its value, unless it is NULL.  What does not fit is an
+ * error of gateway_exec. */
 void gateway_add(struct gateway_command *command, const char *option, const char *value);
+/* The command line that serves with these options. */
+void gateway_fill(struct gateway_command *command, const struct gateway_options *given);
 /* Returns only when it fails. */
 int gateway_exec(const struct gateway_command *command, sbr_error *err) must_check;
-/* A child that ends with this process; its pid. */
-pid_t gateway_start(const struct gateway_command *command, sbr_error *err) must_check;
-/* Ends the child and waits for it. */
-void gateway_stop(pid_t pid);
+/* A child that ends with this process; its pid.  It writes one byte to `ready_fd` when it serves.
+ * Its stderr is `words_fd`, and then it has no other stream of ours; -1: it has ours. */
+pid_t gateway_start(const struct gateway_command *command, int ready_fd, int words_fd,
+                    sbr_error *err) must_check;
 
 #endif

@@ -4,8 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scope.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/host_path.h"
+#include "plan/policy.h"
 
 #define MOST_OPTIONS 96 /* of one command, in suggestions */
 
@@ -29,16 +32,73 @@ static struct option limit_option(size_t which)
                             .limit = limit };
 }
 
+static const char *network_word(size_t i)
+{
+    return i < N_NETWORK_MODES ? network_mode_name((enum network_mode)i) : NULL;
+}
+
+static const char *policy_word(size_t i)
+{
+    return policy_at(i) ? policy_at(i)->name : NULL;
+}
+
+static const char *tier_word(size_t i)
+{
+    return i < N_TIERS ? request_tier_name((enum tier)i) : NULL;
+}
+
+/* The option of a field of the request. */
+static struct option field_option(const struct request_field *field)
+{
+    static const struct {
+        const char *(*word)(size_t i);
+        const char *ask;
+    } values[N_REQUEST_FIELDS] = {
+        [FIELD_network] = { network_word, NULL },
+        [FIELD_allow_hosts] = { NULL, "config --get network.allow_hosts" },
+        [FIELD_policy] = { policy_word, NULL },
+        [FIELD_require] = { tier_word, NULL },
+    };
+
+    return (struct option){ .letter = field->letter,
+                            .name = field->option,
+                            .metavar = field->metavar,
+                            .help = field->help,
+                            .set = option_set_field,
+                            .word = values[field - request_fields].word,
+                            .ask = values[field - request_fields].ask,
+                            .maybe = field->maybe,
+                            .field = field };
+}
+
+static bool next_of_group(struct option_walk *walk, const struct option *group, struct option *ret)
+{
+    for (; group[walk->row].name || group[walk->row].fields; walk->row++, walk->field = 0) {
+        enum field_group fields = group[walk->row].fields;
+
+        if (!fields) {
+            *ret = group[walk->row++];
+            return true;
+        }
+        while (walk->field < N_REQUEST_FIELDS) {
+            const struct request_field *field = &request_fields[walk->field++];
+
+            if (field->group == fields) {
+                *ret = field_option(field);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 bool option_next(struct option_walk *walk, struct option *ret)
 {
     const struct option *const *groups = walk->command->options;
 
-    for (; groups[walk->group]; walk->group++, walk->row = 0) {
-        if (groups[walk->group][walk->row].name) {
-            *ret = groups[walk->group][walk->row++];
+    for (; groups[walk->group]; walk->group++, walk->row = 0)
+        if (next_of_group(walk, groups[walk->group], ret))
             return true;
-        }
-    }
     for (; walk->limit < N_LIMITS; walk->limit++) {
         if (walk->command->limits >> walk->limit & 1) {
             *ret = limit_option(walk->limit++);
@@ -50,11 +110,7 @@ bool option_next(struct option_walk *walk, struct option *ret)
 
 static void *field_of(struct options *o, const struct option *option)
 {
-    char *const homes[] = {
-        [IN_OPTIONS] = (char *)o, [IN_REQUEST] = (char *)o->request, [IN_COMMAND] = o->own
-    };
-
-    return homes[option->home] + option->offset;
+    return (option->home == IN_COMMAND ? (char *)o->own : (char *)o) + option->offset;
 }
 
 int option_set_flag(struct options *o, const struct option *option, const char *value,
@@ -64,13 +120,6 @@ int option_set_flag(struct options *o, const struct option *option, const char *
     (void)err;
     *(bool *)field_of(o, option) = true;
     return 0;
-}
-
-int option_set_diff(struct options *o, const struct option *option, const char *value,
-                    sbr_error *err)
-{
-    o->diff_path = value ? value : o->diff_path;
-    return option_set_flag(o, option, NULL, err);
 }
 
 int option_set_count(struct options *o, const struct option *option, const char *value,
@@ -107,6 +156,35 @@ int option_set_request(struct options *o, const struct option *option, const cha
                        sbr_error *err)
 {
     return option->request(o->request, value, err);
+}
+
+int option_set_field(struct options *o, const struct option *option, const char *value,
+                     sbr_error *err)
+{
+    /* Paths of the host are relative to the caller's directory. */
+    static int (*const made_absolute[])(const char *, char **, sbr_error *) = {
+        [PATH_WHOLE] = host_path,
+        [PATH_BEFORE] = host_path_before,
+        [PATH_BEHIND] = host_path_behind,
+        [PATH_IF_DOT] = host_path,
+    };
+    const struct request_field *field = option->field;
+    scoped_free char *made = NULL;
+    char word[64];
+
+    if (field->kind == FIELD_SWITCH) {
+        o->diff_path = value ? value : o->diff_path; /* the only one with a value is --diff */
+        request_field_turn(o->request, field, true);
+        return 0;
+    }
+    if (field->kind == FIELD_LIMITS) {
+        snprintf(word, sizeof(word), "--%s", field->option);
+        return limits_set_pair(request_field_at(o->request, field), word, value, err);
+    }
+    if (field->path && (field->path != PATH_IF_DOT || value[0] == '.' || value[0] == '/') &&
+        made_absolute[field->path](value, &made, err) < 0)
+        return err->code;
+    return request_field_set(o->request, field, made ? made : value, err);
 }
 
 /* `len` bytes of a long name, or one letter. */

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "model/request.h"
+#include "model/request_fields.h"
 
 struct ask;
 struct command;
@@ -65,10 +65,10 @@ typedef int option_set(struct options *o, const struct option *option, const cha
                        sbr_error *err);
 
 option_set option_set_flag, option_set_count, option_set_text, option_set_list, option_set_request;
-option_set option_set_diff;
+option_set option_set_field;
 
 /* Which struct has the field that an option sets. */
-enum option_home { IN_OPTIONS, IN_REQUEST, IN_COMMAND };
+enum option_home { IN_OPTIONS, IN_COMMAND };
 
 struct option {
     char letter; /* 0: no short form */
@@ -83,6 +83,9 @@ struct option {
     const char *ask; /* words of a command that prints values for completion; NULL: none */
     const struct limit_def *limit; /* NULL: it is none */
     const char *maybe; /* a switch that takes this after an equals sign; NULL: nothing */
+    const struct request_field *field; /* of the request; NULL: none */
+    enum field_group
+        fields; /* the row stands for the options of these fields; OF_NONE: for itself */
 };
 
 /* What a row sets: a field, whose type decides how, or what a function of the request sets. */
@@ -94,7 +97,6 @@ struct option {
         struct texts: option_set_list),                                                            \
     .home = (where), .offset = offsetof(type, field)
 #define OPTION_FIELD(field) OPTION_TARGET(IN_OPTIONS, struct options, field)
-#define OPTION_OF_REQUEST(field) OPTION_TARGET(IN_REQUEST, sbr_request, field)
 #define OPTION_OWN(type, field) OPTION_TARGET(IN_COMMAND, type, field)
 #define OPTION_REQUEST(function) .set = option_set_request, .request = (function)
 
@@ -105,13 +107,15 @@ extern const struct option options_stdin[], options_trees[], options_network[];
 extern const struct option options_isolation[], options_json[], options_report[], options_stream[];
 extern const struct option options_output[], options_config[];
 extern const struct option options_look[], options_general[], options_max_chars[];
+/* For commands whose stderr has no words of programs: cli_main sends it nowhere, errors apart. */
+extern const struct option options_quiet[];
 
 #define LIMITS_ALL ((1u << N_LIMITS) - 1)
 
 /* All options of a command, limits last. */
 struct option_walk {
     const struct command *command;
-    size_t group, row, limit;
+    size_t group, row, field, limit;
 };
 /* False past the last. */
 bool option_next(struct option_walk *walk, struct option *ret);

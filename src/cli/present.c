@@ -1,6 +1,5 @@
 #include "cli/present.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -43,6 +42,7 @@ static const char *paint(const struct options *o, const char *code)
     return present_uses_color(STDERR_FILENO, o) ? code : "";
 }
 
+static int errors_fd = -1; /* of present_errors_only */
 bool present_has_lines(void)
 {
     return isatty(STDOUT_FILENO);
@@ -226,8 +226,23 @@ void present_streams(const sbr_result *result, const struct options *o)
             PRESENT_ID, result->output_id, PRESENT_ID, result->output_id);
 }
 
+void present_errors_only(void)
+{
+    int errors = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+    errors_fd = errors;
+    if (errors >= 0 && nowhere >= 0)
+        (void)dup2(nowhere, STDERR_FILENO);
+    scope_close_fd(&nowhere);
+}
+
 void present_error(const sbr_error *err, const struct options *o)
 {
+    if (errors_fd >= 0) {
+        fflush(stderr);
+        (void)dup2(errors_fd, STDERR_FILENO);
+    }
     say(o, RED, "%s: %s", err->stage, err->message);
 }
 
@@ -299,8 +314,7 @@ static bool is_nowhere(const struct denial *d)
     char remedy[sizeof(d->remedy)];
 
     snprintf(remedy, sizeof(remedy), "--volume %.140s:%.140s:ro", d->target, d->target);
-    return d->kind == DENIAL_FILE && !strcmp(d->remedy, remedy) && access(d->target, F_OK) < 0 &&
-           errno == ENOENT;
+    return d->kind == DENIAL_FILE && !strcmp(d->remedy, remedy) && not_inside_nor_here(d->target);
 }
 
 /* denials_add has removed control characters from the texts. */
@@ -441,12 +455,13 @@ static void print_excluded(const sbr_result *result, const struct options *o)
     buf_done(&names);
 }
 
-/* Before a run: what a program imports that deserves a look. */
-static void print_uses(const sbr_result *result, const struct options *o)
+/* What a program imports that deserves a look. */
+static void print_uses(const sbr_result *result, const struct options *o,
+                       enum present_detail detail)
 {
     struct buf names;
 
-    if (!o->request->check || !result->uses.n)
+    if ((!o->request->check && detail != PRESENT_ALL) || !result->uses.n)
         return;
     buf_init(&names, 1000);
     for (size_t i = 0; i < result->uses.n; i++)
@@ -468,7 +483,7 @@ bool present_has_words(const sbr_result *result, enum present_detail detail)
 void present_result(const sbr_result *result, const struct options *o, enum present_detail detail)
 {
     print_excluded(result, o);
-    print_uses(result, o);
+    print_uses(result, o, detail);
     present_explanation(result, o);
     if (detail != PRESENT_END || !result_success(result))
         print_denials(result, o);

@@ -35,6 +35,8 @@ void present_streams(const sbr_result *result, const struct options *o);
 /* That a failed command named a file of the caller's directory, which is not inside. */
 void present_not_inside(const sbr_result *result, const struct options *o);
 void present_error(const sbr_error *err, const struct options *o);
+/* From here on stderr leads nowhere, for this process and its children; errors still come. */
+void present_errors_only(void);
 
 /* Prints a name of a file: control characters are made visible. */
 void present_name(FILE *out, const char *name);
@@ -47,7 +49,8 @@ void present_json(struct jsonw *j);
 int present_result_json(const sbr_result *result, sbr_error *err) must_check;
 
 /* Changes in copy-on-write trees and files that were copied out, where the request wants them. */
-void present_changes(const sbr_result *result, const struct options *o);
+/* With `asked` the question to the person follows (cli/changes_menu.h). */
+void present_changes(const sbr_result *result, const struct options *o, bool asked);
 
 /* Output of a stage that succeeded, before the program's own: with --verbose, and a compiler's on a
  * terminal, because it warns. */

@@ -60,7 +60,7 @@ static void print_executed(const struct changes *changes, const char *bold, cons
         fprintf(stderr, "sandbox-run: and %zu more that others execute\n", n - EXECUTED_SHOWN);
 }
 
-void present_changes(const sbr_result *result, const struct options *o)
+void present_changes(const sbr_result *result, const struct options *o, bool asked)
 {
     const char *bold = present_uses_color(2, o) ? "\x1b[1m" : "";
     const char *plain = *bold ? "\x1b[0m" : "";
@@ -69,11 +69,21 @@ void present_changes(const sbr_result *result, const struct options *o)
     print_files(&result->files, present_uses_color(2, o) || o->text);
     if (!result->changes)
         return;
+    changes_summary(result->changes, false, summary, sizeof(summary));
+    if (!o->request->diff && !o->request->keep) {
+        if (result->changes->n)
+            fprintf(stderr,
+                    "%ssandbox-run:%s not kept: %s; --diff shows it, --keep keeps it for `apply`\n",
+                    bold, plain, summary);
+        return;
+    }
     if (result->diff)
         fputs(result->diff, stderr);
-    changes_summary(result->changes, false, summary, sizeof(summary));
-    fprintf(stderr, "%ssandbox-run:%s %s\n", bold, plain, summary);
+    if (result->changes->n || o->request->diff)
+        fprintf(stderr, "%ssandbox-run:%s %s\n", bold, plain, summary);
     print_executed(result->changes, bold, plain);
+    if (asked && result->changes->n)
+        return;
     if (result->changes_id[0] && result->changes->n)
         fprintf(stderr,
                 "sandbox-run: kept as %.*s: `sandbox-run apply %.*s` makes it real, "

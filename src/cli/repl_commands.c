@@ -12,6 +12,7 @@
 #include "cli/repl.h"
 #include "cli/session_actions.h"
 #include "cli/source.h"
+#include "cli/waiting.h"
 #include "model/limits.h"
 #include "plan/language.h"
 
@@ -226,35 +227,78 @@ static int fork_run(struct repl *r, const char *words, sbr_error *err)
 }
 
 struct grant {
-    const char *op, *key, *wanted, *done;
+    const char *op, *key, *wanted, *done, *doing;
 };
+
+/* A sandbox without a way out cannot get one: the session goes on in another one, which was made
+ * with it, and the prompt goes with it. */
+static int move(struct repl *r, const json_t *answer, sbr_error *err)
+{
+    const char *id = json_string_value(json_object_get(answer, "id"));
+    const char *by = json_string_value(json_object_get(answer, "by"));
+    sbr_session *there = NULL, *before = r->session;
+    sbr_error ignored;
+    json_t *held;
+
+    if (sbr_session_open(id, &there, err) < 0)
+        return err->code;
+    r->session = there;
+    held = repl_ask(r, json_pack("{s:s}", "op", "hold"), err);
+    if (!held) {
+        r->session = before;
+        sbr_session_free(there);
+        return err->code;
+    }
+    json_decref(held);
+    sbr_session_free(before); /* it is held by this prompt, and ends */
+    (void)!sbr_session_close(r->id, &ignored);
+    snprintf(r->id, sizeof(r->id), "%s", id);
+    repl_take_input(r);
+    printf("the session goes on in a sandbox with a way out, with its %s\n",
+           by && !strcmp(by, "fork") ? "memory and files"
+                                     : "files, after its cells were executed again");
+    return 0;
+}
 
 /* A change of a living sandbox: the session says what it cannot be given, and what to do. */
 static int grant(struct repl *r, const struct grant *what, const char *words, sbr_error *err)
 {
+    struct waiting waiting;
+    char doing[120], said[400];
     json_t *answer;
 
     if (!words[0])
         return err_set(err, SBR_E_INVALID, "repl", "name one: `:%s %s`", what->op, what->wanted);
-    answer = repl_ask(r, json_pack("{s:s, s:s}", "op", what->op, what->key, words), err);
+    snprintf(doing, sizeof(doing), "%s %.80s", what->doing, words);
+    waiting_begin(&waiting, doing, r->o->quiet);
+    answer = repl_ask(r,
+                      json_pack("{s:s, s:s, s:b}", "op", what->op, what->key, words, "move",
+                                r->ours && !r->o->request->network_given),
+                      err);
+    waiting_end(&waiting);
     if (!answer)
         return err->code;
-    display_text(&r->display, STDOUT_FILENO, words, strlen(words));
-    printf(" %s from now on\n", what->done);
+    if (json_object_get(answer, "id") && move(r, answer, err) < 0) {
+        json_decref(answer);
+        return err->code;
+    }
+    snprintf(said, sizeof(said), "%.300s %s from now on\n", words, what->done);
+    display_text(&r->display, STDOUT_FILENO, said, strlen(said));
     json_decref(answer);
     return 0;
 }
 
 static int dep_run(struct repl *r, const char *words, sbr_error *err)
 {
-    static const struct grant dep = { "dep", "name", "NAME", "is there" };
+    static const struct grant dep = { "dep", "name", "NAME", "is there", "installing" };
 
     return grant(r, &dep, words, err);
 }
 
 static int allow_run(struct repl *r, const char *words, sbr_error *err)
 {
-    static const struct grant allow = { "allow", "host", "HOST", "can be reached" };
+    static const struct grant allow = { "allow", "host", "HOST", "can be reached",
+                                        "opening the way to" };
 
     return grant(r, &allow, words, err);
 }
@@ -305,6 +349,11 @@ static int help_run(struct repl *r, const char *words, sbr_error *err)
     if (language && language->session.keeps)
         puts(language->session.keeps);
     return 0;
+}
+
+const char *repl_command_name(size_t i)
+{
+    return i < sizeof(colon_commands) / sizeof(*colon_commands) ? colon_commands[i].name : NULL;
 }
 
 static const struct colon_command *find_command(const char *name, size_t len)

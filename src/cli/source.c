@@ -46,6 +46,20 @@ struct program {
     size_t len;
 };
 
+/* The project's file of the same name stays visible. */
+static int add_named(struct options *o, const char *name, const struct program *program,
+                     sbr_error *err)
+{
+    scoped_free char *free_name = NULL;
+
+    if (source_free_name(o, name, &free_name, err) < 0)
+        return err->code;
+    if (strcmp(free_name, name) != 0 && !o->quiet)
+        fprintf(stderr, "sandbox-run: the project has a '%s' of its own, so yours is '%s' inside\n",
+                name, free_name);
+    return request_add_file(o->request, free_name, program->data, program->len, err);
+}
+
 /* A harness around a file of the project makes a new program beside that file. */
 static int add_program(struct options *o, const struct program *program, sbr_error *err)
 {
@@ -53,7 +67,7 @@ static int add_program(struct options *o, const struct program *program, sbr_err
         return request_set_code(o->request, program->data, program->len, err);
     if (program->inside)
         return request_set_program(o->request, program->inside, err);
-    return request_add_file(o->request, program->name, program->data, program->len, err);
+    return add_named(o, program->name, program, err);
 }
 
 /* A program that is machine code runs as it is. */
@@ -62,11 +76,12 @@ static int load_native(struct options *o, const struct program *program, sbr_err
     scoped_free char *command = NULL;
 
     if (!program->inside) {
-        if (request_add_file(o->request, program->name, program->data, program->len, err) < 0)
+        if (add_named(o, program->name, program, err) < 0)
             return err->code;
         o->request->files[0].executable = true;
     }
-    if (asprintf(&command, "/work/%s", program->inside ? program->inside : program->name) < 0)
+    if (asprintf(&command, "/work/%s",
+                 program->inside ? program->inside : o->request->files[0].path) < 0)
         return err_set_oom(err, "program");
     return request_add_arg(o->request, command, err);
 }
@@ -165,6 +180,17 @@ static int refuse_terminal(const struct options *o, sbr_error *err)
                    prompts ? "repl " : "exec -- ", prompts ? language->name : "COMMAND");
 }
 
+/* `--lang php --code 'echo 1;'` prints its own text, and succeeds. */
+static void hint_opening(const struct options *o)
+{
+    const struct language *language = language_find(o->lang);
+
+    if (language && language->opening && !strstr(o->code, language->opening) && !o->quiet &&
+        !o->json)
+        fprintf(stderr, "sandbox-run: without '%s%s' %s prints the text instead of running it\n",
+                language->opening, language->name, language->name);
+}
+
 static int load_program(struct options *o, struct source *source, const char *word, sbr_error *err)
 {
     scoped_free char *in_project = NULL;
@@ -177,6 +203,7 @@ static int load_program(struct options *o, struct source *source, const char *wo
             return err_set(err, SBR_E_INVALID, "language", "--code needs --lang NAME");
         if (request_set_text(&o->request->language, o->lang, err) < 0)
             return err->code;
+        hint_opening(o);
         return request_set_code(o->request, o->code, strlen(o->code), err);
     }
     if (word && strcmp(word, "-") != 0) {
@@ -194,6 +221,21 @@ static int load_program(struct options *o, struct source *source, const char *wo
     if (!word && isatty(STDIN_FILENO))
         return refuse_terminal(o, err);
     return load_stdin(o, source, err);
+}
+
+static int add_extra(struct options *o, const char *path, const char *data, size_t len,
+                     sbr_error *err)
+{
+    const char *name = base_name(path);
+    scoped_free char *free_name = NULL;
+
+    if (source_free_name(o, name, &free_name, err) < 0)
+        return err->code;
+    if (strcmp(free_name, name) != 0)
+        return err_set(err, SBR_E_INVALID, "program",
+                       "--file '%.150s' would hide the project's '%.150s'; give it another name",
+                       path, name);
+    return request_add_file(o->request, name, data, len, err);
 }
 
 /* --file: the first is the program unless something else is. */
@@ -214,7 +256,7 @@ static int load_extra_files(struct options *o, const char *word, bool first_is_p
         if (inside || (word && source_below(word, o->files.items[i])))
             continue; /* the project or the directory has it */
         if (source_read_path(o->files.items[i], &data, &len, err) < 0 ||
-            request_add_file(o->request, base_name(o->files.items[i]), data, len, err) < 0)
+            add_extra(o, o->files.items[i], data, len, err) < 0)
             return err->code;
     }
     return 0;

@@ -35,6 +35,10 @@ int source_read_path(const char *path, char **ret, size_t *ret_len, sbr_error *e
 int source_read_program(const sbr_request *req, char **ret, size_t *ret_len, sbr_error *err)
     must_check;
 
+/* The name for a file that is added to the project: another one where the project has a file of its
+ * own name, which the program would hide.  The caller frees it. */
+int source_free_name(const struct options *o, const char *name, char **ret, sbr_error *err)
+    must_check;
 /* --project DIR main.py: *ret is DIR/main.py when only that exists, or NULL. */
 int source_prefer_project(const struct options *o, const char *word, char **ret, sbr_error *err);
 /* The rest of a path that begins with the directory, as both are written; NULL: it does not. */

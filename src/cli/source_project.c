@@ -86,6 +86,31 @@ int source_prefer_project(const struct options *o, const char *word, char **ret,
     return 0;
 }
 
+int source_free_name(const struct options *o, const char *name, char **ret, sbr_error *err)
+{
+    static const char prefix[] = "sandbox_run_"; /* as the code of a request */
+    scoped_fd int fd =
+        o->request->project ? open(o->request->project, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    struct stat st;
+
+    *ret = NULL;
+    if (fd < 0 || fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+        *ret = strdup(name);
+        return *ret ? 0 : err_set_oom(err, "program");
+    }
+    if (asprintf(ret, "%s%s", prefix, name) < 0) {
+        *ret = NULL;
+        return err_set_oom(err, "program");
+    }
+    if (fstatat(fd, *ret, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return 0;
+    free(take_ptr(*ret));
+    return err_set(err, SBR_E_INVALID, "program",
+                   "the project has both a '%.150s' and a '%s%.150s', so there is no name left "
+                   "for yours; give it another name, or name the project's",
+                   name, prefix, name);
+}
+
 static bool is_file(int dir_fd, const struct dirent *entry)
 {
     struct stat st;

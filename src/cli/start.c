@@ -16,6 +16,8 @@
 #include "base/signal_fd.h"
 #include "changes/textdiff.h"
 #include "cli/ask.h"
+#include "cli/changes_menu.h"
+#include "cli/exit_status.h"
 #include "cli/not_inside.h"
 #include "cli/preparation.h"
 #include "cli/present.h"
@@ -52,6 +54,7 @@ struct front {
     struct diff_options diff;
     struct event_stream stream; /* of --stream */
     bool cut;                   /* a signal came before its reader had all */
+    bool asks;                  /* at the end, what becomes of the changes */
 };
 
 static int next_signal(int signal_fd)
@@ -172,33 +175,7 @@ static int open_stdin(const struct options *o, bool stdin_is_program, int *ret, 
 
 static int exit_status(const struct front *front, const sbr_result *r)
 {
-    if (front->cut)
-        return EXIT_SIGNAL + front->signal;
-    /* The status of a failed stage stands for the program, which did not run. */
-    if ((r->verdict == SBR_COMPILE_FAILED || r->verdict == SBR_INSTALL_FAILED) && r->n_before)
-        return exit_status(front, r->before[r->n_before - 1]);
-    switch (r->verdict) {
-    case SBR_TIMEOUT:
-    case SBR_CPU_LIMIT:
-        return EXIT_TIMEOUT;
-    case SBR_DENIED:
-        return EXIT_DENIED;
-    case SBR_CANCELLED:
-        return EXIT_SIGNAL + (front->signal ? front->signal : SIGTERM);
-    case SBR_INTERNAL_ERROR:
-        return EXIT_OURS;
-    case SBR_OUTPUT_LIMIT:
-    case SBR_MEMORY_LIMIT:
-        return EXIT_SIGNAL + SIGKILL;
-    case SBR_EXITED:
-    case SBR_SIGNALED:
-    case SBR_DISK_LIMIT:
-    case SBR_PROCESS_LIMIT:
-    case SBR_COMPILE_FAILED:
-    case SBR_INSTALL_FAILED:
-        break;
-    }
-    return r->signal ? EXIT_SIGNAL + r->signal : r->exit_code;
+    return front->cut ? EXIT_SIGNAL + front->signal : exit_status_of(r, front->signal);
 }
 
 /* A reader of the events that left is to us what SIGPIPE is to a program. */
@@ -236,7 +213,7 @@ static void start_line(const struct front *front)
         fputc('\n', stderr);
 }
 
-static int present(struct front *front, const sbr_result *result, sbr_error *err)
+static int present(struct front *front, sbr_result *result, sbr_error *err)
 {
     const struct options *o = front->o;
     enum present_detail detail = front->decorated        ? PRESENT_ALL
@@ -253,7 +230,8 @@ static int present(struct front *front, const sbr_result *result, sbr_error *err
         present_result(result, o, detail);
         present_not_inside(result, o);
         present_streams(result, o);
-        present_changes(result, o);
+        changes_menu_drop_empty(result, o);
+        present_changes(result, o, front->asks && !front->signal);
         if (detail != PRESENT_END && runner_engine_note(front->job))
             fprintf(stderr, "sandbox-run: %s\n", runner_engine_note(front->job));
     } else if (result->lost) {
@@ -377,6 +355,8 @@ static int connect_job(struct front *front, sbr_error *err)
     runner_set_up(job, front->started_us,
                   !o->diff_path && (o->json || o->quiet) ? NULL : &front->diff);
     runner_use_tty(job, &tty);
+    if (request_has_cow(o->request) && !o->json && !o->quiet)
+        runner_notice_changes(job);
     if (!o->json && !front->decorated)
         runner_skip_version(job);
     if (r == 0 && front->stdin_fd >= 0)
@@ -459,6 +439,12 @@ int start_request(struct options *o, const char *title, bool stdin_is_program)
     int status;
 
     front.started_us = clock_now_us();
+    if (o->text && (o->json || o->stream)) {
+        err_set(&err, SBR_E_INVALID, "options",
+                "--text and --%s exclude one another; give one of them",
+                o->json ? "json" : "stream");
+        return cli_fail(o, &err);
+    }
     o->json |= o->stream; /* the last event has the result */
     front.decorated = !o->json && !o->quiet && (o->text || isatty(STDOUT_FILENO));
     /* A log has its own lines for the stages. */
@@ -470,6 +456,7 @@ int start_request(struct options *o, const char *title, bool stdin_is_program)
         return cli_fail(o, &err);
     if (user_tty_request(o, stdin_fd, &err) < 0 || diff_file_open(o, &front.diff_file, &err) < 0)
         return cli_fail(o, &err);
+    front.asks = changes_menu_prepare(o, stdin_is_program);
     front.stdin_fd = stdin_fd;
     user_tty_init(&front.tty, o, stdin_fd);
     front.tty.job = &front.job;
@@ -487,6 +474,8 @@ int start_request(struct options *o, const char *title, bool stdin_is_program)
         status = fail(&front, &err);
     else
         status = exit_status(&front, result);
+    if (result && front.asks && !front.signal)
+        changes_menu_ask(result);
     if (result && runner_owes_prepared(front.job) && preparation_begin(o) && front.progress)
         fputs(
             "sandbox-run: the language's whole library is being compiled in the background, once\n",

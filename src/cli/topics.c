@@ -5,14 +5,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/scope.h"
+#include "cli/present.h"
+#include "cli/render.h"
 #include "cli/source.h"
 
 #define MOST_WORDS 16 /* of $PAGER */
+#define PAGE_MAX ((size_t)4 << 20)
+#define COLUMNS_MOST 100
 
 struct topic {
     const char *name, *file;
@@ -145,7 +150,7 @@ static bool start_any_pager(int text_fd, pid_t *ret)
 {
     const char *const choices[] = { getenv("PAGER"), "less", "more" };
 
-    (void)setenv("LESS", "FRX", 0);
+    (void)setenv("LESS", "FRX", 0); /* R: colours */
     for (size_t i = 0; i < ARRAY_LEN(choices); i++)
         if (choices[i] && *choices[i] && start_pager(choices[i], text_fd, ret))
             return true;
@@ -176,16 +181,36 @@ static void page_out(const char *text)
     fputs(text, stdout);
 }
 
-int topic_show(const char *name, sbr_error *err)
+/* As wide as the terminal, but lines that a reader can follow. */
+static size_t columns(void)
+{
+    struct winsize size = { 0 };
+
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || !size.ws_col)
+        return COLUMNS_MOST;
+    return size.ws_col < COLUMNS_MOST ? size.ws_col : COLUMNS_MOST;
+}
+
+int topic_show(const char *name, const struct options *o, sbr_error *err)
 {
     const struct topic *topic = find(name);
     scoped_free char *page = NULL;
+    const char *text;
+    struct buf shown;
     size_t len;
 
     if (!topic)
         return err_set(err, SBR_E_NOT_FOUND, "help", "there is no topic '%.60s'", name);
     if (read_page(topic->file, &page, &len, err) < 0)
         return err->code;
-    page_out(topic->section ? cut_section(page, topic->section) : page);
+    text = topic->section ? cut_section(page, topic->section) : page;
+    if (!isatty(STDOUT_FILENO)) {
+        fputs(text, stdout);
+        return 0;
+    }
+    buf_init(&shown, PAGE_MAX);
+    render_page(text, columns(), present_uses_color(STDOUT_FILENO, o), &shown);
+    page_out(shown.failed ? text : shown.data);
+    buf_done(&shown);
     return 0;
 }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/err.h"
+#include "cli/options.h"
 
 /* NULL past the last. */
 const char *topic_name(size_t i);
@@ -13,6 +13,6 @@ const char *topic_about(size_t i);
 bool topic_exists(const char *name);
 
 /* Prints the page, at a terminal through a pager. */
-int topic_show(const char *name, sbr_error *err) must_check;
+int topic_show(const char *name, const struct options *o, sbr_error *err) must_check;
 
 #endif

@@ -16,6 +16,14 @@
 
 #define MOST_EXCLUDED 900 /* of the 1000 patterns that a request may have */
 
+static bool is_here(const char *dir)
+{
+    struct stat here, there;
+
+    return stat(".", &here) == 0 && stat(dir, &there) == 0 && here.st_ino == there.st_ino &&
+           here.st_dev == there.st_dev;
+}
+
 /* The caller's own repository around the file or directory, unless --project names another. */
 static void find_project(struct verify_input *in, const char *path)
 {
@@ -33,6 +41,9 @@ static void find_project(struct verify_input *in, const char *path)
         dir = name ? strndup(path, (size_t)(name - path) + 1) : strdup(".");
     if (!dir || !config_find_repository(dir, in->project))
         in->project[0] = '\0';
+    else if (!in->o->json && !in->o->quiet && !in->o->n_positional && !is_here(in->project))
+        fprintf(stderr, "sandbox-run: the project is the repository around this directory, %s\n",
+                in->project);
 }
 
 /* The path in the project; without one, the last part.  The file itself need not be there. */

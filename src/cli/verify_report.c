@@ -59,7 +59,7 @@ static void print_step(const struct verify_step *step)
 }
 
 /* What failed comes first: it is what one reads. */
-static void print_text(const struct verification *v, const char *written)
+static void print_text(const struct verification *v)
 {
     size_t bad = 0;
 
@@ -75,11 +75,6 @@ static void print_text(const struct verification *v, const char *written)
         printf("failed: %zu of %zu checks\n", bad, v->n_steps);
     else
         printf("passed: %zu %s\n", v->n_steps, v->n_steps == 1 ? "check" : "checks");
-    if (written) {
-        fputs("written: ", stdout);
-        present_name(stdout, written);
-        putchar('\n');
-    }
 }
 
 void verify_report_print(const struct options *o, const struct verification *v, const char *written)
@@ -87,5 +82,5 @@ void verify_report_print(const struct options *o, const struct verification *v, 
     if (o->json)
         print_json(v, written);
     else if (!o->quiet || !verify_passed(v))
-        print_text(v, written);
+        print_text(v);
 }

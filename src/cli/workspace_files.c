@@ -15,6 +15,7 @@
 #include "cli/present.h"
 #include "cli/session_actions.h"
 #include "cli/terminal.h"
+#include "config/audit.h"
 #include "lib/runner.h"
 #include "workspace/workspace.h"
 
@@ -106,11 +107,18 @@ static int run_in(const char *name, const char *const *words, struct ends ends, 
     return command_failed(sbr_result_report(*ret), err);
 }
 
-/* A question about a workspace does not make it. */
-static int read_from(const char *name, const char *const *words, int out, sbr_result **ret,
-                     sbr_error *err)
+static int record(const char *kind, const char *name, const char *path, sbr_error *err)
 {
-    return workspace_check(name, err) < 0
+    const struct audit_field fields[] = { { "workspace", name }, { "path", path } };
+
+    return audit_note_if_wanted(kind, fields, ARRAY_LEN(fields), err);
+}
+
+/* A question about a workspace does not make it. */
+static int read_from(const char *name, const char *path, const char *const *words, int out,
+                     sbr_result **ret, sbr_error *err)
+{
+    return workspace_check(name, err) < 0 || record("workspace_read", name, path, err) < 0
                ? err->code
                : run_in(name, words, (struct ends){ .in = -1, .out = out }, ret, err);
 }
@@ -119,7 +127,7 @@ static int read_file(const char *name, const char *path, int out, sbr_error *err
 {
     const char *const words[] = { to_read[0], to_read[1], path, NULL };
     sbr_result *result = NULL;
-    int r = check_path(path, err) < 0 ? err->code : read_from(name, words, out, &result, err);
+    int r = check_path(path, err) < 0 ? err->code : read_from(name, path, words, out, &result, err);
 
     sbr_result_free(result);
     return r;
@@ -225,7 +233,7 @@ int workspace_files_ls(const struct options *o, sbr_error *err)
     for (size_t i = 0; i < ARRAY_LEN(to_list); i++)
         words[i] = to_list[i] ? to_list[i] : path;
     if (r == 0)
-        r = read_from(o->positional[1], words, -1, &result, err);
+        r = read_from(o->positional[1], path, words, -1, &result, err);
     if (r == 0 && sbr_result_report(result)->out_tail)
         r = err_set(err, SBR_E_UNSUPPORTED, "workspace",
                     "too many names to list; list a directory of the workspace");
@@ -263,7 +271,7 @@ static int copy_in(const char *from, const char *name, const char *path, sbr_err
         return err_set(err, SBR_E_INVALID, "workspace",
                        "'%.200s' is a directory; `sandbox-run workspace import` takes whole trees",
                        from);
-    if (check_path(path, err) < 0)
+    if (check_path(path, err) < 0 || record("workspace_write", name, path, err) < 0)
         return err->code;
     memcpy(words, to_write, sizeof(to_write));
     words[ARRAY_LEN(to_write)] = path;

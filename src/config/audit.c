@@ -202,6 +202,13 @@ int audit_note_cell(const struct audit_field *fields, size_t n, const struct aud
     return append(AUDIT_RUNS, &j, code, bytes_kept(req), err);
 }
 
+void audit_as(sbr_request *req, const sbr_request *other)
+{
+    req->audit = other->audit;
+    req->audit_code = other->audit_code;
+    req->audit_bytes = other->audit_bytes;
+}
+
 int audit_note_if_wanted(const char *kind, const struct audit_field *fields, size_t n,
                          sbr_error *err)
 {

@@ -23,6 +23,9 @@ int audit_note(const char *kind, const struct audit_field *fields, size_t n, sbr
 int audit_note_cell(const struct audit_field *fields, size_t n, const struct audit_program *cell,
                     const sbr_request *req, sbr_error *err) must_check;
 
+/* A request that we make for another one goes on record where that one does. */
+void audit_as(sbr_request *req, const sbr_request *other);
+
 /* As audit_note, if the user's configuration wants it; for processes that have not read it. */
 int audit_note_if_wanted(const char *kind, const struct audit_field *fields, size_t n,
                          sbr_error *err) must_check;

@@ -90,25 +90,36 @@ static int take_retention(struct config *config, const struct config_text *text,
     return 0;
 }
 
+/* `values` are of the section; `first` is the item of its first limit. */
+static int take_limits(struct config *config, const struct config_text *text, const char *section,
+                       char *const *values, struct limits *ret, unsigned int first, sbr_error *err)
+{
+    for (unsigned int i = 0; i < N_LIMITS; i++) {
+        if (!values[i])
+            continue;
+        if (config_set_limit(text, section, ret, (enum sbr_limit)i, values[i], err) < 0)
+            return err->code;
+        note_from(config, first + i, text, section, limit_defs[i].option);
+    }
+    return 0;
+}
+
 static int take_user(struct config *config, const struct config_text *text,
                      const struct config_document *document, sbr_error *err)
 {
     const struct config_network *network = &document->network;
 
-    for (unsigned int i = 0; i < N_LIMITS; i++) {
-        if (!document->limits.value[i])
-            continue;
-        if (config_set_limit(text, &config->limits, (enum sbr_limit)i, document->limits.value[i],
-                             err) < 0)
-            return err->code;
-        note_from(config, i, text, "limits", limit_defs[i].option);
-    }
+    if (take_limits(config, text, "limits", document->limits.value, &config->limits, 0, err) < 0 ||
+        take_limits(config, text, "compile_limits", document->compile_limits.value,
+                    &config->compile_limits, CONFIG_COMPILE, err) < 0)
+        return err->code;
     if (network->mode || network->allow_hosts_count || network->allow_dns) {
         if (config_parse_network(text, network, &config->network, err) < 0)
             return err->code;
         note_from(config, CONFIG_NETWORK, text, NULL, "network");
     }
     if (take_retention(config, text, document, err) < 0 ||
+        config_take_secrets(config, text, document, err) < 0 ||
         config_add_patterns(config, text, document, CONFIG_BY_USER, err) < 0)
         return err->code;
     return take_names(config, text, document, err);
@@ -170,6 +181,7 @@ static void init(struct config *config)
     *config =
         (struct config){ .require = TIER_CONTAINER, .policy = "default", .backend = "native" };
     limits_init(&config->limits);
+    limits_init(&config->compile_limits);
     retention_init(&config->retention);
     buf_init(&config->notes, NOTES_MAX);
 }
@@ -189,6 +201,7 @@ void config_done(struct config *config)
     network_done(&config->network);
     string_list_done(&config->exclude);
     string_list_done(&config->include);
+    string_list_done(&config->secrets);
     config_document_free(config->user);
     buf_done(&config->notes);
     config->user = NULL;
@@ -216,6 +229,8 @@ static int apply_network(const struct config *config, sbr_request *req, sbr_erro
     if (config->from[CONFIG_NETWORK].origin == CONFIG_BY_DEFAULT || request_has_network(req) ||
         req->network.allow_dns || (req->policy && strcmp(req->policy, "default") != 0))
         return 0; /* another policy has a network of its own */
+    if (req->secrets.n && !network_goes_outside(network->mode))
+        return 0; /* whoever gives a secret gives its hosts */
     for (size_t i = 0; i < network->n_rules; i++)
         if (network_add_rule(&req->network, &network->rules[i], err) < 0)
             return err->code;
@@ -258,15 +273,21 @@ static int apply_patterns(const struct config *config, sbr_request *req, sbr_err
     return 0;
 }
 
-int config_apply(const struct config *config, sbr_request *req, sbr_error *err)
+/* Those that a file has and the request has not. */
+static void apply_limits(const struct config *config, struct limits limits, unsigned int first,
+                         struct limits *ret)
 {
-    struct limits limits = config->limits;
-
     limits.given = 0;
     for (unsigned int i = 0; i < N_LIMITS; i++)
-        if (config->from[i].origin != CONFIG_BY_DEFAULT && !(req->limits.given >> i & 1))
+        if (config->from[first + i].origin != CONFIG_BY_DEFAULT && !(ret->given >> i & 1))
             limits.given |= 1u << i;
-    limits_override(&req->limits, &limits);
+    limits_override(ret, &limits);
+}
+
+int config_apply(const struct config *config, sbr_request *req, sbr_error *err)
+{
+    apply_limits(config, config->limits, 0, &req->limits);
+    apply_limits(config, config->compile_limits, CONFIG_COMPILE, &req->compile_limits);
     req->audit |= config->audit;
     req->audit_code |= config->audit_code;
     req->keep_seconds = config->retention.value[RETAIN_OUTPUT_AGE];
@@ -279,6 +300,8 @@ int config_apply(const struct config *config, sbr_request *req, sbr_error *err)
         request_set_require(req, config->require);
     if (config->from[CONFIG_BACKEND].origin != CONFIG_BY_DEFAULT && !req->backend &&
         request_set_text(&req->backend, config->backend, err) < 0)
+        return err->code;
+    if (secrets_resolve(&req->secrets, &config->secrets, err) < 0)
         return err->code;
     if (apply_patterns(config, req, err) < 0 || apply_network(config, req, err) < 0)
         return err->code;

@@ -27,20 +27,22 @@ enum config_item {
     CONFIG_AUDIT,
     CONFIG_EXCLUDE,
     CONFIG_INCLUDE,
-    CONFIG_RETENTION, /* and the numbers of enum retention_item */
-    N_CONFIG_ITEMS = CONFIG_RETENTION + N_RETENTIONS
+    CONFIG_RETENTION,                                 /* and the numbers of enum retention_item */
+    CONFIG_COMPILE = CONFIG_RETENTION + N_RETENTIONS, /* and the numbers of enum sbr_limit */
+    N_CONFIG_ITEMS = CONFIG_COMPILE + N_LIMITS
 };
 
 enum config_state { CONFIG_ABSENT, CONFIG_READ, CONFIG_IGNORED };
 
 struct config {
-    struct limits limits;
+    struct limits limits, compile_limits;
     struct network network;
     char policy[64];
     enum tier require;
     const char *backend; /* of `user`, or "native" */
     bool audit, audit_code;
     struct string_list exclude, include; /* patterns: model/exclude.h */
+    struct string_list secrets;          /* of the user's file; their values are read when used */
     struct retention retention;
     struct config_from from[N_CONFIG_ITEMS];
     char path[2][CONFIG_PATH_SIZE]; /* indexed by enum config_kind */
@@ -72,12 +74,15 @@ int config_value_fault(const struct config_text *text, const char *section, cons
                        sbr_error *err);
 int config_parse_network(const struct config_text *text, const struct config_network *from,
                          struct network *ret, sbr_error *err) must_check;
-int config_set_limit(const struct config_text *text, struct limits *limits, enum sbr_limit which,
-                     const char *value, sbr_error *err) must_check;
+int config_set_limit(const struct config_text *text, const char *section, struct limits *limits,
+                     enum sbr_limit which, const char *value, sbr_error *err) must_check;
 /* Patterns of a file are added to those that hold. */
 int config_add_patterns(struct config *config, const struct config_text *text,
                         const struct config_document *document, enum config_origin origin,
                         sbr_error *err) must_check;
+/* Secrets that requests may name. */
+int config_take_secrets(struct config *config, const struct config_text *text,
+                        const struct config_document *document, sbr_error *err) must_check;
 /* The project's file on top. */
 int config_tighten(struct config *config, const struct config_text *text,
                    const struct config_document *document, sbr_error *err) must_check;

@@ -77,6 +77,12 @@ static const cyaml_schema_field_t http_fields[] = {
                                &root_entry, 0, 64),
     TEXT(struct config_http, collector),
     TEXT(struct config_http, memory),
+    TEXT(struct config_http, share),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t engine_fields[] = {
+    TEXT(struct config_engine, share),
     CYAML_FIELD_END,
 };
 
@@ -92,10 +98,15 @@ static const cyaml_schema_field_t document_fields[] = {
     TEXT(struct config_document, require),
     TEXT(struct config_document, audit),
     TEXT(struct config_document, backend),
+    CYAML_FIELD_MAPPING("compile_limits", MAYBE, struct config_document, compile_limits,
+                        limit_fields),
     CYAML_FIELD_MAPPING("retention", MAYBE, struct config_document, retention, retention_fields),
     CYAML_FIELD_SEQUENCE_COUNT("languages", OWNED | MAYBE, struct config_document, languages,
                                n_languages, &language_entry, 0, 128),
+    CYAML_FIELD_SEQUENCE("secrets", OWNED | MAYBE, struct config_document, secrets, &document_text,
+                         0, SECRETS_MAX),
     CYAML_FIELD_MAPPING("http", MAYBE, struct config_document, http, http_fields),
+    CYAML_FIELD_MAPPING("engine", MAYBE, struct config_document, engine, engine_fields),
     CYAML_FIELD_END,
 };
 
@@ -193,12 +204,20 @@ int config_fault(const struct config_text *text, const char *section, const char
                    key, why);
 }
 
+static bool any_given(char *const *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (values[i])
+            return true;
+    return false;
+}
+
 /* Languages are commands and paths of this machine, and what is kept on record is the user's own
  * business: a repository has no say in them. */
 static int check_keys_of_project(const struct config_text *text,
                                  const struct config_document *document, sbr_error *err)
 {
-    struct {
+    const struct {
         const char *key;
         bool given;
     } rows[] = {
@@ -206,12 +225,12 @@ static int check_keys_of_project(const struct config_text *text,
         { "audit", document->audit != NULL },
         { "include", document->include_count > 0 },
         { "backend", document->backend != NULL },
-        { "http", document->http.n_roots > 0 || document->http.collector || document->http.memory },
-        { "retention", false },
+        { "http", document->http.n_roots > 0 || document->http.collector || document->http.memory ||
+                      document->http.share },
+        { "compile_limits", any_given(document->compile_limits.value, N_LIMITS) },
+        { "engine", document->engine.share != NULL },
+        { "retention", any_given(document->retention.value, N_RETENTIONS) },
     };
-
-    for (size_t i = 0; i < N_RETENTIONS; i++)
-        rows[ARRAY_LEN(rows) - 1].given |= document->retention.value[i] != NULL;
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         if (rows[i].given)

@@ -9,6 +9,7 @@
 #include "model/exclude.h"
 #include "model/limits.h"
 #include "model/network.h"
+#include "model/secret.h"
 
 enum config_kind { CONFIG_OF_USER, CONFIG_OF_PROJECT };
 
@@ -59,15 +60,22 @@ struct config_http {
     unsigned int n_roots;
     char *collector; /* address of OTLP/HTTP */
     char *memory;    /* that runs may use together where no engine has a say */
+    char *share;     /* percent that one of several tenants may hold */
+};
+
+/* Of `sandbox-run serve`. */
+struct config_engine {
+    char *share; /* percent of all that one of several callers may hold */
 };
 
 struct config_document {
     struct {
         char *value[N_LIMITS];
-    } limits;
+    } limits, compile_limits;
     struct config_network network;
     DOCUMENT_LIST(exclude);
     DOCUMENT_LIST(include);
+    DOCUMENT_LIST(secrets);
     char *policy;
     char *require;
     char *audit;
@@ -78,6 +86,7 @@ struct config_document {
     struct config_language *languages;
     unsigned int n_languages;
     struct config_http http;
+    struct config_engine engine;
 };
 
 /* Reads the keys; values are checked by the caller, which knows what they mean. */

@@ -30,7 +30,7 @@ static int tighten_limits(struct config *config, const struct config_text *text,
 
         if (!value)
             continue;
-        if (config_set_limit(text, &asked, (enum sbr_limit)i, value, err) < 0)
+        if (config_set_limit(text, "limits", &asked, (enum sbr_limit)i, value, err) < 0)
             return err->code;
         if (asked.value[i] > config->limits.value[i]) {
             limits_format((enum sbr_limit)i, config->limits.value[i], holds, sizeof(holds));

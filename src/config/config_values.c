@@ -15,13 +15,13 @@ int config_value_fault(const struct config_text *text, const char *section, cons
     return config_fault(text, section, key, why, err);
 }
 
-int config_set_limit(const struct config_text *text, struct limits *limits, enum sbr_limit which,
-                     const char *value, sbr_error *err)
+int config_set_limit(const struct config_text *text, const char *section, struct limits *limits,
+                     enum sbr_limit which, const char *value, sbr_error *err)
 {
     const char *name = limit_defs[which].option;
 
     if (limits_set_named(limits, which, name, value, err) < 0)
-        return config_value_fault(text, "limits", name, err);
+        return config_value_fault(text, section, name, err);
     return 0;
 }
 
@@ -68,6 +68,18 @@ static int add_list(struct string_list *list, char *const *items, unsigned int n
             return config_value_fault(text, NULL, key, err);
         else if (string_list_add(list, items[i], err) < 0)
             return err->code;
+    return 0;
+}
+
+int config_take_secrets(struct config *config, const struct config_text *text,
+                        const struct config_document *document, sbr_error *err)
+{
+    for (unsigned int i = 0; i < document->secrets_count; i++) {
+        if (secrets_check_text(document->secrets[i], err) < 0)
+            return config_value_fault(text, NULL, "secrets", err);
+        if (string_list_add(&config->secrets, document->secrets[i], err) < 0)
+            return err->code;
+    }
     return 0;
 }
 

@@ -73,12 +73,8 @@ static int open_lower(struct inside *in, const struct plan_op *op, const char *a
                        "'%.200s' is no directory and cannot be brought in copy-on-write; bring in "
                        "the directory that it is in, or the file as ro",
                        op->from);
-    /* Who owns a directory on the way may have put a link there since it was looked at. */
-    if (!(op->flags & OP_IMAGE) && op->device && op->device != st->st_ino)
-        return err_set(err, SBR_E_DENIED, "mounts",
-                       "'%.200s' became another directory while it was brought in; see who changes "
-                       "the way to it, and run it again",
-                       op->from);
+    if (inode_id_check(op->was, st, op->from, err) < 0)
+        return err->code;
     if (mkdir(at, 0700) < 0 || mount_attach(tree, AT_FDCWD, at) < 0)
         return cannot_make(op, err);
     return 0;

@@ -56,6 +56,8 @@ static int add_rule(int ruleset, const struct plan_rule *rule, uint64_t handled,
         return err_set_errno(err, "landlock", "cannot open '%s'", rule->path);
     if (S_ISLNK(st.st_mode))
         return err_set(err, SBR_E_DENIED, "landlock", "'%s' has become a link", rule->path);
+    if (inode_id_check(rule->was, &st, rule->path, err) < 0)
+        return err->code;
     if (!S_ISDIR(st.st_mode))
         rights &= OF_A_FILE;
     if (rights && landlock_allow(ruleset, fd, rights) < 0)

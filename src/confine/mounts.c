@@ -70,6 +70,8 @@ static int bind_tree(struct inside *in, const struct plan_op *op, sbr_error *err
         return 0;
     if (tree < 0 || fstat(tree, &st) < 0)
         return op_error(op, err);
+    if (inode_id_check(op->was, &st, op->from, err) < 0)
+        return err->code;
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
         return err_set(err, SBR_E_INVALID, "mounts",
                        "'%s' is neither a file nor a directory and cannot be brought in", op->from);
@@ -362,8 +364,7 @@ static int forbid_programs(const struct plan *plan, sbr_error *err)
     return 0;
 }
 
-/* Only here it is known whether a tree can be brought in as planned; the
- * supervisor waits for it. */
+/* Only here it is known whether a tree can be brought in as planned: the supervisor waits. */
 static int tell_mounted(const struct inside *in, sbr_error *err)
 {
     const struct init_news news = { NEWS_MOUNTED };
@@ -453,6 +454,7 @@ static void close_apart(struct inside *in)
 static int put_program_file(struct inside *in, const struct plan_op *op, bool over_tree,
                             sbr_error *err)
 {
+    over_tree |= (op->flags & OP_OVER) != 0;
     if (op->flags & OP_PASSED
             ? copy_passed(in, op) == 0
             : (over_tree ? mount_replace_file : mount_make_file)(op->to, op->mode, op->data,
@@ -464,8 +466,7 @@ static int put_program_file(struct inside *in, const struct plan_op *op, bool ov
                        "directory with --project");
     if (over_tree && errno == EISDIR)
         return err_set(err, SBR_E_INVALID, "program",
-                       "the file '/%s' of the request has the name of a directory that is there; "
-                       "rename it",
+                       "the file '/%s' of the request has the name of a directory; rename it",
                        op->to);
     if (over_tree && (errno == ENOTDIR || errno == ELOOP))
         return err_set(err, SBR_E_INVALID, "program",

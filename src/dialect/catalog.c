@@ -82,7 +82,7 @@ bool catalog_is_ready(struct exchange *x)
 {
     struct offload o = { .work = read_catalog, .done = catalog_read };
 
-    if (kept.rows && (x->waits || clock_now_us() < kept.read_us + FRESH_US))
+    if (kept.rows && (x->visitor->life == LIFE_WAITING || clock_now_us() < kept.read_us + FRESH_US))
         return true;
     o.extra = calloc(1, sizeof(struct catalog));
     if (o.extra)
@@ -92,12 +92,12 @@ bool catalog_is_ready(struct exchange *x)
     return false;
 }
 
-const struct catalog_row *catalog_at(const struct tenant *tenant, size_t index)
+const struct catalog_row *catalog_at(const struct grant *tenant, size_t index)
 {
     for (size_t i = 0; i < kept.n; i++) {
         const char *name = kept.rows[i].language->name;
 
-        if (tenant->languages[0] && !text_list_has(tenant->languages, name))
+        if (!grant_has_language(tenant, name))
             continue;
         if (index-- == 0)
             return &kept.rows[i];
@@ -105,7 +105,7 @@ const struct catalog_row *catalog_at(const struct tenant *tenant, size_t index)
     return NULL;
 }
 
-const struct catalog_row *catalog_find(const struct tenant *tenant, const char *name,
+const struct catalog_row *catalog_find(const struct grant *tenant, const char *name,
                                        const char *selector)
 {
     const struct language *language = strchr(name, '@') ? NULL : language_find(name);

@@ -14,9 +14,9 @@ struct catalog_row {
 /* False: it is asked now, and the handler of the route is called again when it is there. */
 bool catalog_is_ready(struct exchange *x);
 /* Those that the tenant may use, one by one; NULL: no more. */
-const struct catalog_row *catalog_at(const struct tenant *tenant, size_t index);
+const struct catalog_row *catalog_at(const struct grant *tenant, size_t index);
 /* By name or alias and a selector of semver.h, the newest; NULL: there is none. */
-const struct catalog_row *catalog_find(const struct tenant *tenant, const char *name,
+const struct catalog_row *catalog_find(const struct grant *tenant, const char *name,
                                        const char *selector);
 /* What a request calls it: the name, or NAME@VERSION; the caller frees it. */
 char *catalog_name(const struct catalog_row *row);

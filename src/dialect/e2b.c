@@ -36,15 +36,6 @@ static const char *not_possible(const json_t *body)
                : NULL;
 }
 
-static unsigned int count(const struct tenant *tenant)
-{
-    unsigned int n = 0;
-
-    list_each(at, e2b_all())
-        n += !strcmp(link_owner(at, struct e2b_sandbox, link)->tenant.name, tenant->name);
-    return n;
-}
-
 static void create(struct exchange *x)
 {
     json_t *body = submission_body(x);
@@ -54,9 +45,6 @@ static void create(struct exchange *x)
         return;
     if (reason)
         e2b_refuse(x, HTTP_BAD_REQUEST, reason);
-    else if (x->tenant.sessions && count(&x->tenant) >= x->tenant.sessions)
-        e2b_refuse(x, HTTP_TOO_MANY_REQUESTS,
-                   "the tenant has as many sandboxes as its token allows");
     else
         e2b_create(x, body);
     json_decref(body);
@@ -64,7 +52,7 @@ static void create(struct exchange *x)
 
 static struct e2b_sandbox *find(struct exchange *x)
 {
-    struct e2b_sandbox *s = e2b_find(&x->tenant, x->words[0]);
+    struct e2b_sandbox *s = e2b_find(x, x->words[0]);
 
     if (!s)
         e2b_refuse(x, HTTP_NOT_FOUND, "there is no sandbox of this id");
@@ -131,7 +119,7 @@ static void list(struct exchange *x)
     const char *metadata = exchange_query(x, "metadata"), *state = exchange_query(x, "state");
     json_t *rows = json_array();
 
-    list_each(at, e2b_all()) {
+    list_each(at, &x->server->sandboxes) {
         const struct e2b_sandbox *s = link_owner(at, struct e2b_sandbox, link);
 
         if (!strcmp(s->tenant.name, x->tenant.name) && s->ready && !s->killed &&
@@ -244,7 +232,7 @@ static void not_here(struct exchange *x)
 static struct e2b_sandbox *sandbox_of(struct exchange *x)
 {
     const char *id = exchange_header(x, "E2b-Sandbox-Id");
-    struct e2b_sandbox *s = id ? e2b_find(&x->tenant, id) : NULL;
+    struct e2b_sandbox *s = id ? e2b_find(x, id) : NULL;
 
     if (s && s->paused && s->resumes)
         e2b_resume(s, 0);
@@ -279,42 +267,55 @@ static const struct route routes[] = {
             "E2B: makes a sandbox."),
     SANDBOX("POST", "/sandboxes", create, ROUTE_JSON | ROUTE_STARTS, 201, "e2b_create_before",
             "E2B: the same, for older clients."),
-    SANDBOX("GET", "/v2/sandboxes", list, 0, 200, "e2b_list", "E2B: sandboxes of this tenant."),
-    SANDBOX("GET", "/sandboxes", list, 0, 200, "e2b_list_before", "E2B: the same."),
-    SANDBOX("GET", "/sandboxes/{id}", get, 0, 200, "e2b_get", "E2B: describes a sandbox."),
-    SANDBOX("DELETE", "/sandboxes/{id}", end, 0, 204, "e2b_kill", "E2B: ends a sandbox."),
-    SANDBOX("POST", "/sandboxes/{id}/timeout", set_timeout, ROUTE_BYTES, 204, "e2b_timeout",
-            "E2B: how long a sandbox lives from now on."),
-    SANDBOX("POST", "/sandboxes/{id}/connect", connect_again, ROUTE_BYTES, 200,
+    SANDBOX("GET", "/v2/sandboxes", list, ROUTE_LOOKS, 200, "e2b_list",
+            "E2B: sandboxes of this tenant."),
+    SANDBOX("GET", "/sandboxes", list, ROUTE_LOOKS, 200, "e2b_list_before", "E2B: the same."),
+    SANDBOX("GET", "/sandboxes/{id}", get, ROUTE_LOOKS, 200, "e2b_get",
+            "E2B: describes a sandbox."),
+    SANDBOX("DELETE", "/sandboxes/{id}", end, ROUTE_COUNTED, 204, "e2b_kill",
+            "E2B: ends a sandbox."),
+    SANDBOX("POST", "/sandboxes/{id}/timeout", set_timeout, ROUTE_BYTES | ROUTE_COUNTED, 204,
+            "e2b_timeout", "E2B: how long a sandbox lives from now on."),
+    SANDBOX("POST", "/sandboxes/{id}/connect", connect_again, ROUTE_BYTES | ROUTE_COUNTED, 200,
             "e2b_connect_before", "E2B: finds a sandbox."),
-    SANDBOX("POST", "/v2/sandboxes/{id}/connect", connect_again, ROUTE_BYTES, 200, "e2b_connect",
-            "E2B: finds a sandbox."),
-    SANDBOX("POST", "/sandboxes/{id}/pause", pause_now, ROUTE_BYTES, 204, "e2b_pause",
-            "E2B: lets a sandbox stand still."),
-    SANDBOX("POST", "/sandboxes/{id}/resume", resume, ROUTE_BYTES, 201, "e2b_resume",
-            "E2B: lets it go on, for older clients."),
-    SANDBOX("GET", "/sandboxes/{id}/metrics", metrics, 0, 200, "e2b_metrics", "E2B: none."),
-    SANDBOX("POST", "/sandboxes/{id}/{verb}", not_here, ROUTE_BYTES, 501, "e2b_verbs",
+    SANDBOX("POST", "/v2/sandboxes/{id}/connect", connect_again, ROUTE_BYTES | ROUTE_COUNTED, 200,
+            "e2b_connect", "E2B: finds a sandbox."),
+    SANDBOX("POST", "/sandboxes/{id}/pause", pause_now, ROUTE_BYTES | ROUTE_COUNTED, 204,
+            "e2b_pause", "E2B: lets a sandbox stand still."),
+    SANDBOX("POST", "/sandboxes/{id}/resume", resume, ROUTE_BYTES | ROUTE_COUNTED, 201,
+            "e2b_resume", "E2B: lets it go on, for older clients."),
+    SANDBOX("GET", "/sandboxes/{id}/metrics", metrics, ROUTE_LOOKS, 200, "e2b_metrics",
+            "E2B: none."),
+    SANDBOX("POST", "/sandboxes/{id}/{verb}", not_here, ROUTE_BYTES | ROUTE_LOOKS, 501, "e2b_verbs",
             "E2B: refused."),
-    SANDBOX("PUT", "/sandboxes/{id}/{verb}", not_here, ROUTE_BYTES, 501, "e2b_settings",
-            "E2B: refused."),
-    SANDBOX("GET", "/health", health, 0, 204, "e2b_health", "E2B: whether a sandbox runs."),
+    SANDBOX("PUT", "/sandboxes/{id}/{verb}", not_here, ROUTE_BYTES | ROUTE_LOOKS, 501,
+            "e2b_settings", "E2B: refused."),
+    SANDBOX("GET", "/health", health, ROUTE_COUNTED, 204, "e2b_health",
+            "E2B: whether a sandbox runs."),
     SANDBOX("POST", "/execute", pass_on, ROUTE_BYTES | ROUTE_STARTS, 200, "e2b_execute",
             "E2B: runs code."),
-    SANDBOX("GET", "/contexts", pass_on, 0, 200, "e2b_contexts", "E2B: contexts of code."),
-    SANDBOX("POST", "/contexts", pass_on, ROUTE_BYTES, 200, "e2b_add_context",
+    SANDBOX("GET", "/contexts", pass_on, ROUTE_STARTS, 200, "e2b_contexts",
+            "E2B: contexts of code."),
+    SANDBOX("POST", "/contexts", pass_on, ROUTE_BYTES | ROUTE_STARTS, 200, "e2b_add_context",
             "E2B: makes a context."),
-    SANDBOX("DELETE", "/contexts/{id}", pass_on, 0, 200, "e2b_end_context",
+    SANDBOX("DELETE", "/contexts/{id}", pass_on, ROUTE_STARTS, 200, "e2b_end_context",
             "E2B: ends a context."),
-    SANDBOX("POST", "/contexts/{id}/restart", pass_on, ROUTE_BYTES, 200, "e2b_restart_context",
-            "E2B: begins a context anew."),
-    SANDBOX("GET", "/files", pass_on, 0, 200, "e2b_get_file", "E2B: reads a file."),
-    SANDBOX("POST", "/files", pass_on, ROUTE_BYTES, 200, "e2b_put_files", "E2B: writes files."),
+    SANDBOX("POST", "/contexts/{id}/restart", pass_on, ROUTE_BYTES | ROUTE_STARTS, 200,
+            "e2b_restart_context", "E2B: begins a context anew."),
+    SANDBOX("GET", "/files", pass_on, ROUTE_STARTS, 200, "e2b_get_file", "E2B: reads a file."),
+    SANDBOX("POST", "/files", pass_on, ROUTE_BYTES | ROUTE_STARTS, 200, "e2b_put_files",
+            "E2B: writes files."),
     SANDBOX("POST", "/process.Process/Start", pass_on, ROUTE_BYTES | ROUTE_STARTS, 200,
             "e2b_start_process", "E2B: runs a command."),
-    SANDBOX("POST", "/process.Process/{method}", pass_on, ROUTE_BYTES, 200, "e2b_process",
-            "E2B: processes."),
-    SANDBOX("POST", "/filesystem.Filesystem/{method}", pass_on, ROUTE_BYTES, 200,
+    SANDBOX("POST", "/process.Process/SendInput", pass_on, ROUTE_BYTES | ROUTE_COUNTED, 200,
+            "e2b_process_input", "E2B: writes to a process."),
+    SANDBOX("POST", "/process.Process/StreamInput", pass_on, ROUTE_BYTES | ROUTE_COUNTED, 200,
+            "e2b_process_stream_input", "E2B: the same, as a stream."),
+    SANDBOX("POST", "/process.Process/SendSignal", pass_on, ROUTE_BYTES | ROUTE_COUNTED, 200,
+            "e2b_process_signal", "E2B: sends a signal."),
+    SANDBOX("POST", "/process.Process/{method}", pass_on, ROUTE_BYTES | ROUTE_STARTS, 200,
+            "e2b_process", "E2B: processes."),
+    SANDBOX("POST", "/filesystem.Filesystem/{method}", pass_on, ROUTE_BYTES | ROUTE_STARTS, 200,
             "e2b_filesystem", "E2B: files and directories."),
     { 0 },
 };

@@ -11,7 +11,7 @@
 struct e2b_sandbox {
     struct link link;
     char id[ENCODING_ID_SIZE];
-    struct tenant tenant;
+    struct grant tenant;
     struct server *server;
     struct execution *execution; /* NULL: it is over */
     struct exchange *creator;    /* that waits until it is ready; NULL: none */
@@ -26,8 +26,7 @@ struct e2b_sandbox {
 };
 
 /* By id, of this tenant; NULL: it has none, or it is over. */
-struct e2b_sandbox *e2b_find(const struct tenant *tenant, const char *id);
-struct link *e2b_all(void);
+struct e2b_sandbox *e2b_find(const struct exchange *x, const char *id);
 /* Starts it, and replies to `x` when it is ready. */
 void e2b_create(struct exchange *x, const json_t *body);
 /* The object that create and connect reply with. */

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "dialect/e2b.h"
@@ -285,6 +286,7 @@ static char *order_of(const struct exchange *x, uint64_t id, const char *method,
 {
     json_t *query = json_object(), *order;
     scoped_free char *text = NULL, *body = NULL;
+    struct buf out;
 
     exchange_each_query(x, add_pair, query);
     order = json_pack("{s:I, s:s, s:s, s:o, s:o}", "id", (json_int_t)id, "method", method, "path",
@@ -295,7 +297,10 @@ static char *order_of(const struct exchange *x, uint64_t id, const char *method,
     if (!text || !body)
         return NULL;
     text[strlen(text) - 1] = '\0'; /* the body goes into it without a look at each byte */
-    return text_format("%s,\"body\":\"%s\"}\n", text, body);
+    buf_init(&out, SIZE_MAX / 2);
+    (void)(buf_add_text(&out, text) + buf_add_text(&out, ",\"body\":\"") +
+           buf_add_text(&out, body) + buf_add_text(&out, "\"}\n"));
+    return buf_take(&out, NULL);
 }
 
 void e2b_call(struct exchange *x, struct e2b_sandbox *s)

@@ -7,6 +7,7 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "dialect/e2b.h"
+#include "http/server.h"
 #include "http/submission.h"
 #include "plan/language.h"
 
@@ -98,18 +99,17 @@ static void add_drivers(json_t *files)
 }
 
 /* Its own time bounds the sandbox, up to the token's. */
-static json_t *limits_of(const struct tenant *tenant)
+static json_t *limits_of(const struct grant *tenant)
 {
+    uint64_t most = grant_most(tenant, SBR_WALL_MS);
     json_t *limits = json_object();
 
     json_object_set_new(limits, "wall_ms",
-                        tenant->ceilings.given & 1u << SBR_WALL_MS
-                            ? json_integer((json_int_t)tenant->ceilings.value[SBR_WALL_MS])
-                            : json_null());
+                        most == LIMIT_NONE ? json_null() : json_integer((json_int_t)most));
     return limits;
 }
 
-static json_t *request_of(const struct tenant *tenant, const json_t *body)
+static json_t *request_of(const struct grant *tenant, const json_t *body)
 {
     size_t len = (size_t)(e2b_agent_image_end - e2b_agent_image_start);
     json_t *files = json_array(), *request, *env = json_object_get(body, "envVars");
@@ -159,7 +159,7 @@ static struct e2b_sandbox *make(struct exchange *x, const json_t *body)
     buf_init(&s->orders, ORDERS_BYTES);
     link_init(&s->calls);
     link_init(&s->link);
-    list_append(e2b_all(), &s->link);
+    list_append(&s->server->sandboxes, &s->link);
     return s;
 }
 
@@ -187,7 +187,9 @@ void e2b_create(struct exchange *x, const json_t *body)
         return;
     }
     request = request_of(&x->tenant, body);
-    s->execution = submission_start(x, request, EXECUTION_WAITED);
+    s->execution =
+        submission_start(x, request,
+                         &(struct submission_extra){ .mode = EXECUTION_WAITED, .lives = true });
     json_decref(request);
     if (!s->execution) {
         e2b_free(s);

@@ -9,19 +9,12 @@
 #define TIMEOUT_MAX_S 86400
 #define ENVD_VERSION "0.6.4"
 
-static struct link all = { &all, &all };
-
-struct link *e2b_all(void)
+struct e2b_sandbox *e2b_find(const struct exchange *x, const char *id)
 {
-    return &all;
-}
-
-struct e2b_sandbox *e2b_find(const struct tenant *tenant, const char *id)
-{
-    list_each(at, &all) {
+    list_each(at, &x->server->sandboxes) {
         struct e2b_sandbox *s = link_owner(at, struct e2b_sandbox, link);
 
-        if (!strcmp(s->id, id) && !strcmp(s->tenant.name, tenant->name) && s->execution &&
+        if (!strcmp(s->id, id) && !strcmp(s->tenant.name, x->tenant.name) && s->execution &&
             !s->killed)
             return s;
     }
@@ -121,10 +114,10 @@ void e2b_tick(struct server *server, uint64_t now_us)
     uint64_t now = clock_read_us(CLOCK_REALTIME);
 
     (void)now_us;
-    list_each(at, &all) {
+    list_each(at, &server->sandboxes) {
         struct e2b_sandbox *s = link_owner(at, struct e2b_sandbox, link);
 
-        if (s->server != server || (!server->ending && now <= s->end_us))
+        if (!server->ending && now <= s->end_us)
             continue;
         if (s->pauses && !s->paused && !server->ending)
             e2b_pause(s);
@@ -135,8 +128,7 @@ void e2b_tick(struct server *server, uint64_t now_us)
 
 void e2b_close(struct server *server)
 {
-    (void)server;
-    list_each(at, &all) {
+    list_each(at, &server->sandboxes) {
         struct e2b_sandbox *s = link_owner(at, struct e2b_sandbox, link);
 
         s->execution = NULL; /* those are gone already */

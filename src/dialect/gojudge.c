@@ -38,7 +38,7 @@ static void add_file(struct exchange *x)
     data = malloc(part.len + 1);
     if (data)
         memcpy(data, part.data, part.len);
-    kept = gojudge_store_add(&x->tenant, part.file_name, data, part.len);
+    kept = gojudge_store_add(&x->tenant, part.file_name, response_text_of_bytes(data, part.len));
     if (kept)
         translate_reply(x, HTTP_OK, json_string(kept->id));
     else
@@ -58,13 +58,9 @@ static struct gojudge_file *find(struct exchange *x)
 static void get_file(struct exchange *x)
 {
     const struct gojudge_file *file = find(x);
-    char *copy = file ? malloc(file->len + 1) : NULL;
 
-    if (!file)
-        return;
-    if (copy)
-        memcpy(copy, file->data, file->len);
-    exchange_reply_bytes(x, HTTP_OK, BYTES_TYPE, copy, file->len);
+    if (file)
+        exchange_reply_texts(x, HTTP_OK, BYTES_TYPE, &file->content, 1);
 }
 
 static void delete_file(struct exchange *x)
@@ -113,22 +109,22 @@ static void close_gojudge(struct server *server)
 static const struct route routes[] = {
     { "POST", "/run", gojudge_run, SCOPE_RUN, ROUTE_JSON | ROUTE_STARTS, 200, "gojudge_run",
       "go-judge: runs commands.", NULL, NULL, NULL },
-    { "GET", "/file", list_files, SCOPE_RUN, 0, 200, "gojudge_list_files",
+    { "GET", "/file", list_files, SCOPE_RUN, ROUTE_LOOKS, 200, "gojudge_list_files",
       "go-judge: files of this tenant.", NULL, NULL, NULL },
-    { "POST", "/file", add_file, SCOPE_RUN, ROUTE_BYTES, 200, "gojudge_add_file",
+    { "POST", "/file", add_file, SCOPE_RUN, ROUTE_BYTES | ROUTE_COUNTED, 200, "gojudge_add_file",
       "go-judge: keeps a file.", NULL, NULL, NULL },
-    { "GET", "/file/{id}", get_file, SCOPE_RUN, 0, 200, "gojudge_get_file",
+    { "GET", "/file/{id}", get_file, SCOPE_RUN, ROUTE_LOOKS, 200, "gojudge_get_file",
       "go-judge: one file.", NULL, NULL, BYTES_TYPE },
-    { "DELETE", "/file/{id}", delete_file, SCOPE_RUN, 0, 200, "gojudge_delete_file",
+    { "DELETE", "/file/{id}", delete_file, SCOPE_RUN, ROUTE_COUNTED, 200, "gojudge_delete_file",
       "go-judge: forgets a file.", NULL, NULL, NULL },
-    { "GET", "/version", version, SCOPE_NONE, 0, 200, "gojudge_version",
+    { "GET", "/version", version, SCOPE_NONE, ROUTE_LOOKS, 200, "gojudge_version",
       "go-judge: the version.", NULL, NULL, NULL },
-    { "GET", "/config", config, SCOPE_NONE, 0, 200, "gojudge_config",
+    { "GET", "/config", config, SCOPE_NONE, ROUTE_LOOKS, 200, "gojudge_config",
       "go-judge: what is there.", NULL, NULL, NULL },
-    { "GET", "/ws", not_here, SCOPE_RUN, 0, 501, "gojudge_socket", "go-judge: refused.", NULL, NULL,
-      NULL },
-    { "GET", "/stream", not_here, SCOPE_RUN, 0, 501, "gojudge_stream", "go-judge: refused.", NULL,
-      NULL, NULL },
+    { "GET", "/ws", not_here, SCOPE_RUN, ROUTE_LOOKS, 501, "gojudge_socket", "go-judge: refused.",
+      NULL, NULL, NULL },
+    { "GET", "/stream", not_here, SCOPE_RUN, ROUTE_LOOKS, 501, "gojudge_stream",
+      "go-judge: refused.", NULL, NULL, NULL },
     { 0 },
 };
 /* clang-format on */

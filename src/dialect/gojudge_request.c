@@ -14,6 +14,7 @@
 
 #define STATE_COLLECTED "gojudge"
 #define NS_OF_MS 1000000
+#define FILES_MAX 10000 /* as many as a request may have */
 
 /* -1 with the message: what, and the word it is about. */
 static int fail(char message[200], const char *word, const char *what)
@@ -40,39 +41,74 @@ static int add_env(json_t *request, const json_t *cmd, char message[200])
     return 0;
 }
 
+/* False: there is no such file, or no memory. */
+static bool hold(struct gojudge_command *c, const json_t *value)
+{
+    const struct gojudge_file *kept =
+        gojudge_store_find(c->tenant, translate_word(value, "fileId"));
+    struct response_text **held = kept ? realloc(c->held, (c->n_held + 1) * sizeof(*held)) : NULL;
+
+    if (!held)
+        return false;
+    c->held = held;
+    held[c->n_held++] = response_text_share(kept->content);
+    return true;
+}
+
+int gojudge_hold(struct gojudge_command *c, char message[200])
+{
+    const json_t *input = json_array_get(json_object_get(c->given, "files"), 0);
+    json_t *value;
+    const char *path;
+
+    if (json_object_size(json_object_get(c->given, "copyIn")) > FILES_MAX)
+        return fail(message, "copyIn", "a command has at most 10000 files");
+    json_object_foreach(json_object_get(c->given, "copyIn"), path, value)
+        if (!json_is_string(json_object_get(value, "content")) && !hold(c, value))
+            return fail(message, path,
+                        "a file of copyIn has `content` or the `fileId` of a file; `src` and "
+                        "`symlink` are not allowed here");
+    if (input && !json_is_null(input) && !hold(c, input) &&
+        !json_is_string(json_object_get(input, "content")))
+        return fail(message, "files", "stdin is `content` or the `fileId` of a file");
+    return 0;
+}
+
+size_t gojudge_held_bytes(const struct gojudge_command *c)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < c->n_held; i++)
+        bytes += c->held[i]->len;
+    return bytes;
+}
+
 /* {"content"} or {"fileId"} of a file that goes in. */
-static int add_content(const struct gojudge_command *c, json_t *files, const char *path,
-                       const json_t *value, char message[200])
+static void add_content(struct gojudge_command *c, json_t *files, const char *path,
+                        const json_t *value)
 {
     json_t *content = json_object_get(value, "content"), *bytes;
-    const struct gojudge_file *kept;
 
     if (json_is_string(content)) {
         translate_add_file(files, path, json_incref(content), "utf-8");
     } else {
-        kept = gojudge_store_find(c->tenant, translate_word(value, "fileId"));
-        if (!kept)
-            return fail(message, path,
-                        "a file of copyIn has `content` or the `fileId` of a file; `src` and "
-                        "`symlink` are not allowed here");
-        bytes = translate_base64(kept->data, kept->len);
+        const struct response_text *kept = c->held[c->at_held++];
+
+        bytes = translate_base64(kept->bytes, kept->len);
         translate_add_file(files, path, json_is_string(bytes) ? bytes : json_string(""), "base64");
     }
     json_object_set_new(json_array_get(files, json_array_size(files) - 1), "executable",
                         json_true());
-    return 0;
 }
 
-static int add_files(struct gojudge_command *c, json_t *request, char message[200])
+static void add_files(struct gojudge_command *c, json_t *request)
 {
     json_t *files = json_array(), *value;
     const char *path;
 
     json_object_set_new(request, "files", files);
     json_object_foreach(json_object_get(c->given, "copyIn"), path, value)
-        if (add_content(c, files, path, value, message) < 0)
-            return -1;
-    return 0;
+        add_content(c, files, path, value);
 }
 
 /* A name that copyIn has is a file of the working directory, also without a slash. */
@@ -133,10 +169,10 @@ static void add_limits(json_t *request, const json_t *cmd)
 }
 
 /* stdin, stdout and stderr; go-judge has no other descriptors in common use. */
-static int check_descriptors(struct gojudge_command *c, json_t *request, char message[200])
+static int check_descriptors(struct gojudge_command *c, char message[200])
 {
     const json_t *files = json_object_get(c->given, "files"), *file;
-    const struct gojudge_file *kept;
+    const struct response_text *kept;
     const json_t *content;
     size_t i;
 
@@ -148,13 +184,10 @@ static int check_descriptors(struct gojudge_command *c, json_t *request, char me
         if (i > 0)
             continue;
         content = json_object_get(file, "content");
-        kept = gojudge_store_find(c->tenant, translate_word(file, "fileId"));
-        if (!json_is_string(content) && !kept)
-            return fail(message, "files", "stdin is `content` or the `fileId` of a file");
-        c->input = kept ? kept->data : json_string_value(content);
+        kept = c->at_held < c->n_held ? c->held[c->at_held++] : NULL;
+        c->input = kept ? kept->bytes : json_string_value(content);
         c->input_len = kept ? kept->len : json_string_length(content);
     }
-    (void)request;
     return json_is_true(json_object_get(c->given, "tty"))
                ? fail(message, "tty", "a command has no terminal here")
                : 0;
@@ -164,8 +197,9 @@ json_t *gojudge_request(struct gojudge_command *c, char message[200])
 {
     json_t *request = json_object();
 
+    add_files(c, request);
     if (add_args(request, c->given, message) < 0 || add_env(request, c->given, message) < 0 ||
-        add_files(c, request, message) < 0 || check_descriptors(c, request, message) < 0) {
+        check_descriptors(c, message) < 0) {
         json_decref(request);
         return NULL;
     }
@@ -221,9 +255,8 @@ static int add_output(sbr_request *req, const struct gojudge_command *c, const j
     return 0;
 }
 
-int gojudge_add(sbr_request *req, void *context, sbr_error *err)
+int gojudge_add(sbr_request *req, struct gojudge_command *c, sbr_error *err)
 {
-    struct gojudge_command *c = context;
     static const char *const lists[] = { "copyOut", "copyOutCached" };
 
     if (c->in < 0 && sbr_request_set_stdin(req, c->input ? c->input : "", c->input_len) < 0) {

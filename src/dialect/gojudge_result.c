@@ -5,10 +5,10 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
-#include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "dialect/gojudge.h"
+#include "model/result.h"
 
 #define NS_OF_MS 1e6
 
@@ -60,28 +60,54 @@ static void add_file_error(json_t *answer, const char *name, const char *type, c
         json_object_set_new(answer, "status", json_string("File Error"));
 }
 
-/* Bytes under a name: into `files`, or into the store. */
+static json_t *member(json_t *answer, const char *name)
+{
+    json_t *object = json_object_get(answer, name);
+
+    if (object)
+        return object;
+    json_object_set_new(answer, name, json_object());
+    return json_object_get(answer, name);
+}
+
+/* For the store, which is the loop's. */
+static void leave_file(struct gojudge_command *c, const char *name, char *data, size_t len)
+{
+    struct gojudge_left *left = realloc(c->left, (c->n_left + 1) * sizeof(*left));
+    struct response_text *content = response_text_of_bytes(data, len);
+
+    if (left)
+        c->left = left;
+    if (left && content)
+        left[c->n_left++] = (struct gojudge_left){ strdup(name), content };
+    else
+        response_text_drop(content);
+}
+
+void gojudge_store_left(struct gojudge_command *c, json_t *answer)
+{
+    for (size_t i = 0; i < c->n_left; i++) {
+        const char *name = c->left[i].name ? c->left[i].name : "";
+        const struct gojudge_file *kept =
+            gojudge_store_add(c->tenant, name, take_ptr(c->left[i].content));
+
+        if (kept)
+            json_object_set_new(member(answer, "fileIds"), name, json_string(kept->id));
+        else
+            add_file_error(answer, name, "CopyOutCreateFile", "the store of files is full");
+    }
+}
+
+/* Bytes under a name: into `files`, or for the store. */
 static void put_file(struct gojudge_command *c, json_t *answer, const char *name, char *data,
                      size_t len, bool cached)
 {
-    const char *object = cached ? "fileIds" : "files";
-    const struct gojudge_file *kept = NULL;
-    json_t *files = json_object_get(answer, object);
-
-    if (!files) {
-        files = json_object();
-        json_object_set_new(answer, object, files);
-    }
-    if (!cached) {
-        json_object_set_new(files, name, translate_text(data, len));
-        free(data);
+    if (cached) {
+        leave_file(c, name, data, len);
         return;
     }
-    kept = gojudge_store_add(c->tenant, name, data, len);
-    if (kept)
-        json_object_set_new(files, name, json_string(kept->id));
-    else
-        add_file_error(answer, name, "CopyOutCreateFile", "the store of files is full");
+    json_object_set_new(member(answer, "files"), name, translate_text(data, len));
+    free(data);
 }
 
 static json_int_t maximum_of(const json_t *cmd, const char *name)
@@ -170,6 +196,17 @@ static void put_collected(struct gojudge_command *c, json_t *answer,
     }
 }
 
+/* It may have a NUL. */
+static void leave_stream(struct gojudge_command *c, const char *name, const json_t *stream)
+{
+    size_t len = json_string_length(stream);
+    char *data = malloc(len + 1);
+
+    if (data)
+        memcpy(data, json_string_value(stream), len + 1);
+    leave_file(c, name, data, len);
+}
+
 static void put_files(struct gojudge_command *c, json_t *answer, const json_t *result,
                       const struct output_files *files)
 {
@@ -190,8 +227,7 @@ static void put_files(struct gojudge_command *c, json_t *answer, const json_t *r
             if (!stream)
                 put_collected(c, answer, files, text, i == 1);
             else if (i == 1)
-                put_file(c, answer, text, strdup(json_string_value(stream)),
-                         json_string_length(stream), true);
+                leave_stream(c, text, stream);
         }
     }
 }
@@ -199,27 +235,24 @@ static void put_files(struct gojudge_command *c, json_t *answer, const json_t *r
 static json_int_t exit_status(const json_t *result)
 {
     const json_t *code = json_object_get(result, "exit_code");
-    int number = translate_signal(translate_word(result, "signal"));
+    int number = result_signal_number(translate_word(result, "signal"));
 
     return json_is_integer(code) ? json_integer_value(code) : number ? number : SIGKILL;
 }
 
-json_t *gojudge_result(struct gojudge_command *c, const struct execution *e)
+json_t *gojudge_result(const struct execution *e, const json_t *result,
+                       const struct output_files *files)
 {
-    json_t *result, *answer;
+    json_t *answer =
+        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "status", status_of(result), "exitStatus",
+                  exit_status(result), "time",
+                  (json_int_t)((translate_metric(result, "cpu_user_ms") +
+                                translate_metric(result, "cpu_system_ms")) *
+                               NS_OF_MS),
+                  "memory", (json_int_t)translate_metric(result, "peak_memory_bytes"), "runTime",
+                  (json_int_t)(translate_metric(result, "wall_ms") * NS_OF_MS), "procPeak",
+                  (json_int_t)translate_metric(result, "peak_processes"));
 
-    if (e->is_error)
-        return gojudge_failure(e->err.message);
-    result = execution_tree(e);
-    answer = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "status", status_of(result), "exitStatus",
-                       exit_status(result), "time",
-                       (json_int_t)((translate_metric(result, "cpu_user_ms") +
-                                     translate_metric(result, "cpu_system_ms")) *
-                                    NS_OF_MS),
-                       "memory", (json_int_t)translate_metric(result, "peak_memory_bytes"),
-                       "runTime", (json_int_t)(translate_metric(result, "wall_ms") * NS_OF_MS),
-                       "procPeak", (json_int_t)translate_metric(result, "peak_processes"));
-    put_files(c, answer, result, &e->files);
-    json_decref(result);
+    put_files(e->ended_context, answer, result, files);
     return answer;
 }

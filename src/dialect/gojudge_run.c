@@ -7,16 +7,20 @@
 
 #include "base/scope.h"
 #include "dialect/gojudge.h"
+#include "http/apart.h"
 #include "http/guard.h"
 #include "http/server.h"
-#include "http/submission.h"
 
 #define COMMANDS_MAX 16
+#define LARGE ((size_t)256 << 10) /* of kept files */
 
 struct gojudge_run {
+    struct apart apart;
+    struct server *server;
     struct exchange *x; /* NULL: the client left */
+    char message[200];  /* why nothing begins; empty: it does */
     json_t *body;
-    struct tenant tenant;
+    struct grant tenant;
     size_t n, left;
     struct gojudge_command commands[COMMANDS_MAX];
 };
@@ -27,13 +31,26 @@ static void close_ends(struct gojudge_command *c)
     scope_close_fd(&c->out);
 }
 
+static void free_command(struct gojudge_command *c)
+{
+    close_ends(c);
+    gojudge_drop_dir(c);
+    sbr_request_free(c->req);
+    for (size_t i = 0; i < c->n_held; i++)
+        response_text_drop(c->held[i]);
+    for (size_t i = 0; i < c->n_left; i++) {
+        free(c->left[i].name);
+        response_text_drop(c->left[i].content);
+    }
+    free(c->held);
+    free(c->left);
+    json_decref(c->result);
+}
+
 static void free_run(struct gojudge_run *run)
 {
-    for (size_t i = 0; i < run->n; i++) {
-        close_ends(&run->commands[i]);
-        gojudge_drop_dir(&run->commands[i]);
-        json_decref(run->commands[i].result);
-    }
+    for (size_t i = 0; i < run->n; i++)
+        free_command(&run->commands[i]);
     json_decref(run->body);
     free(run);
 }
@@ -43,7 +60,7 @@ static void finish(struct gojudge_run *run)
     json_t *results = json_array();
 
     for (size_t i = 0; i < run->n; i++)
-        json_array_append(results, run->commands[i].result);
+        json_array_append_new(results, take_ptr(run->commands[i].result));
     if (run->x)
         translate_reply(run->x, HTTP_OK, results);
     else
@@ -56,8 +73,9 @@ static void command_ended(struct execution *e, void *context)
     struct gojudge_command *c = context;
     struct gojudge_run *run = c->run;
 
-    c->result = gojudge_result(c, e);
+    c->result = e->is_error ? gojudge_failure(e->err.message) : json_incref(e->digested);
     c->execution = NULL;
+    gojudge_store_left(c, c->result);
     close_ends(c); /* the other side of a pipe learns of it */
     gojudge_drop_dir(c);
     if (--run->left == 0)
@@ -129,36 +147,68 @@ static int pass_ends(struct gojudge_command *c)
                : -1;
 }
 
-static void start(struct gojudge_run *run, struct gojudge_command *c, json_t *request)
+static void start(struct gojudge_run *run, struct gojudge_command *c)
 {
-    const struct submission_extra extra = { EXECUTION_WAITED, gojudge_add, c };
-    struct submission_fault fault = { .status = 0 };
+    const struct submission_extra extra = { .mode = EXECUTION_WAITED };
 
-    if (submission_begin(run->x->server, &run->tenant, request, &extra, &c->execution, &fault) <
-        0) {
+    if (!c->req || submission_launch(run->server, &run->tenant, take_ptr(c->req), &extra,
+                                     &c->execution, &c->fault) < 0) {
         c->execution = NULL;
-        roots_hide_in(&run->x->server->roots, run->tenant.name, fault.err.message,
-                      sizeof(fault.err.message));
-        c->result = gojudge_failure(fault.err.message);
+        roots_hide_in(&run->server->roots, run->tenant.name, c->fault.err.message,
+                      sizeof(c->fault.err.message));
+        c->result = gojudge_failure(c->fault.err.message);
         close_ends(c);
         return;
     }
     if (pass_ends(c) < 0)
         execution_cancel(c->execution);
+    c->execution->digest = gojudge_result;
     c->execution->ended = command_ended;
     c->execution->ended_context = c;
     run->left++;
 }
 
-/* All are read before the first begins. */
-static int read_all(struct gojudge_run *run, json_t **requests, char message[200])
+static int read_command(struct gojudge_run *run, struct gojudge_command *c)
 {
-    for (size_t i = 0; i < run->n; i++) {
-        requests[i] = gojudge_request(&run->commands[i], message);
-        if (!requests[i])
-            return -1;
+    json_t *request = gojudge_request(c, run->message);
+
+    if (!request)
+        return -1;
+    if (submission_read(run->server, &run->tenant, request, &c->req, &c->fault) == 0 &&
+        gojudge_add(c->req, c, &c->fault.err) < 0)
+        sbr_request_free(take_ptr(c->req));
+    json_decref(request);
+    return 0;
+}
+
+/* All are read before the first begins. */
+static void read_all(struct apart *a)
+{
+    struct gojudge_run *run = link_owner(a, struct gojudge_run, apart);
+
+    for (size_t i = 0; i < run->n; i++)
+        if (read_command(run, &run->commands[i]) < 0)
+            return;
+    (void)add_pipes(run, run->message);
+}
+
+static void start_all(struct apart *a, struct exchange *x)
+{
+    struct gojudge_run *run = link_owner(a, struct gojudge_run, apart);
+
+    if (x && run->message[0])
+        translate_reply(x, HTTP_BAD_REQUEST, json_string(run->message));
+    if (!x || run->message[0]) {
+        free_run(run);
+        return;
     }
-    return add_pipes(run, message);
+    run->x = x;
+    run->left = 1; /* this one, until all have begun */
+    for (size_t i = 0; i < run->n; i++)
+        start(run, &run->commands[i]);
+    exchange_wait(x, client_left, run);
+    if (--run->left == 0)
+        finish(run);
 }
 
 static struct gojudge_run *make(struct exchange *x, json_t *body)
@@ -168,7 +218,8 @@ static struct gojudge_run *make(struct exchange *x, json_t *body)
 
     if (!run)
         return NULL;
-    run->x = x;
+    run->apart = (struct apart){ read_all, start_all };
+    run->server = x->server;
     run->body = json_incref(body);
     run->tenant = x->tenant;
     run->n = json_array_size(cmd);
@@ -185,26 +236,20 @@ static struct gojudge_run *make(struct exchange *x, json_t *body)
 static void begin(struct exchange *x, json_t *body)
 {
     struct gojudge_run *run = make(x, body);
-    json_t *requests[COMMANDS_MAX] = { NULL };
-    char message[200] = "";
+    size_t held = 0;
 
     if (!run) {
         exchange_reply(x, HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
         return;
     }
-    if (read_all(run, requests, message) < 0) {
-        translate_reply(x, HTTP_BAD_REQUEST, json_string(message));
-        free_run(run);
-    } else {
-        run->left = 1; /* this one, until all have begun */
-        for (size_t i = 0; i < run->n; i++)
-            start(run, &run->commands[i], requests[i]);
-        exchange_wait(x, client_left, run);
-        if (--run->left == 0)
-            finish(run);
+    for (size_t i = 0; i < run->n; i++) {
+        if (gojudge_hold(&run->commands[i], run->message) < 0) {
+            start_all(&run->apart, x);
+            return;
+        }
+        held += gojudge_held_bytes(&run->commands[i]);
     }
-    for (size_t i = 0; i < COMMANDS_MAX; i++)
-        json_decref(requests[i]);
+    apart_do(x, x->read || held > LARGE, &run->apart);
 }
 
 void gojudge_run(struct exchange *x)

@@ -13,7 +13,7 @@ struct used {
     size_t files, bytes, all_bytes;
 };
 
-static struct used count(const struct tenant *tenant)
+static struct used count(const struct grant *tenant)
 {
     struct used used = { 0, 0, 0 };
 
@@ -21,36 +21,36 @@ static struct used count(const struct tenant *tenant)
         const struct gojudge_file *file = link_owner(at, struct gojudge_file, link);
         bool own = !strcmp(file->tenant, tenant->name);
 
-        used.all_bytes += file->len;
+        used.all_bytes += file->content->len;
         used.files += own;
-        used.bytes += own ? file->len : 0;
+        used.bytes += own ? file->content->len : 0;
     }
     return used;
 }
 
-const struct gojudge_file *gojudge_store_add(const struct tenant *tenant, const char *name,
-                                             char *data, size_t len)
+const struct gojudge_file *gojudge_store_add(const struct grant *tenant, const char *name,
+                                             struct response_text *content)
 {
     struct used used = count(tenant);
     struct gojudge_file *file = NULL;
+    size_t len = content ? content->len : 0;
 
-    if (data && len <= GOJUDGE_FILE_MAX && used.files < FILES_MAX &&
+    if (content && len <= GOJUDGE_FILE_MAX && used.files < FILES_MAX &&
         used.bytes + len <= TENANT_BYTES && used.all_bytes + len <= ALL_BYTES)
         file = calloc(1, sizeof(*file));
     if (!file || encoding_random_id(file->id) < 0 || !(file->name = strdup(name))) {
         free(file);
-        free(data);
+        response_text_drop(content);
         return NULL;
     }
-    file->data = data;
-    file->len = len;
+    file->content = content;
     memcpy(file->tenant, tenant->name, sizeof(file->tenant));
     link_init(&file->link);
     list_append(&all, &file->link);
     return file;
 }
 
-struct gojudge_file *gojudge_store_find(const struct tenant *tenant, const char *id)
+struct gojudge_file *gojudge_store_find(const struct grant *tenant, const char *id)
 {
     list_each(at, &all) {
         struct gojudge_file *file = link_owner(at, struct gojudge_file, link);
@@ -65,11 +65,11 @@ void gojudge_store_remove(struct gojudge_file *file)
 {
     link_remove(&file->link);
     free(file->name);
-    free(file->data);
+    response_text_drop(file->content);
     free(file);
 }
 
-json_t *gojudge_store_list(const struct tenant *tenant)
+json_t *gojudge_store_list(const struct grant *tenant)
 {
     json_t *list = json_object();
 

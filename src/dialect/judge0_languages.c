@@ -40,12 +40,12 @@ static const struct {
 };
 /* clang-format on */
 
-static const struct catalog_row *row_of(const struct tenant *tenant, size_t i)
+static const struct catalog_row *row_of(const struct grant *tenant, size_t i)
 {
     return catalog_find(tenant, ids[i].language, ids[i].selector);
 }
 
-const struct catalog_row *judge0_language(const struct tenant *tenant, json_int_t id)
+const struct catalog_row *judge0_language(const struct grant *tenant, json_int_t id)
 {
     for (size_t i = 0; i < ARRAY_LEN(ids); i++)
         if (ids[i].id == id)
@@ -63,7 +63,7 @@ static json_t *describe(const struct catalog_row *row, size_t i)
     return json_pack("{s:I, s:s}", "id", ids[i].id, "name", name);
 }
 
-json_t *judge0_describe_language(const struct tenant *tenant, json_int_t id)
+json_t *judge0_describe_language(const struct grant *tenant, json_int_t id)
 {
     for (size_t i = 0; i < ARRAY_LEN(ids); i++)
         if (ids[i].id == id && row_of(tenant, i))

@@ -70,15 +70,16 @@ static const struct {
 };
 /* clang-format on */
 
-static void take_number(const json_t *body, size_t i, const struct tenant *tenant, json_t *row,
+static void take_number(const json_t *body, size_t i, const struct grant *tenant, json_t *row,
                         json_t *limits, json_t **errors)
 {
     const char *name = numbers[i].name;
     const json_t *value = json_object_get(body, name);
     double number =
         json_is_string(value) ? strtod(json_string_value(value), NULL) : json_number_value(value);
-    bool bounded = tenant->ceilings.given & 1u << numbers[i].limit;
-    double most = (double)tenant->ceilings.value[numbers[i].limit];
+    uint64_t top = grant_most(tenant, numbers[i].limit);
+    bool bounded = top != LIMIT_NONE;
+    double most = (double)top;
 
     json_object_set_new(row, name, json_null());
     if (!value || json_is_null(value))
@@ -96,7 +97,7 @@ static void take_number(const json_t *body, size_t i, const struct tenant *tenan
                             json_integer((json_int_t)(number * numbers[i].unit)));
 }
 
-static json_t *take_limits(const json_t *body, const struct tenant *tenant, json_t *row,
+static json_t *take_limits(const json_t *body, const struct grant *tenant, json_t *row,
                            json_t **errors)
 {
     json_t *limits = json_object();
@@ -167,8 +168,8 @@ static void take_flags(const struct server *server, const json_t *body, json_t *
                  "is not of a host that the operator allows with --allow-callback");
 }
 
-static const struct catalog_row *take_language(const struct tenant *tenant, const json_t *body,
-                                               json_t *row, json_t **errors)
+void judge0_take_language(const struct grant *tenant, const json_t *body,
+                          struct catalog_row *ret_language, json_t *row, json_t **errors)
 {
     const json_t *value = json_object_get(body, "language_id");
     json_int_t id = json_is_string(value) ? strtol(json_string_value(value), NULL, 10)
@@ -181,7 +182,7 @@ static const struct catalog_row *take_language(const struct tenant *tenant, cons
         complain(errors, "language_id", "can't be blank");
     else if (!language)
         complain(errors, "language_id", "language with id %lld doesn't exist", (long long)id);
-    return language;
+    *ret_language = language ? *language : (struct catalog_row){ .language = NULL };
 }
 
 static void take_texts(const json_t *body, bool base64, json_t *row, json_t **errors)
@@ -195,20 +196,20 @@ static void take_texts(const json_t *body, bool base64, json_t *row, json_t **er
         complain(errors, "source_code", "can't be blank");
 }
 
-json_t *judge0_request(const struct server *server, const struct tenant *tenant, const json_t *body,
-                       bool base64, json_t *row, json_t **ret_errors)
+json_t *judge0_request(const struct judge0_given *given, const struct catalog_row *language,
+                       json_t *row, json_t **ret_errors)
 {
-    const struct catalog_row *language = take_language(tenant, body, row, ret_errors);
+    const json_t *body = given->body;
     json_t *request = json_object(), *files = json_array();
-    scoped_free char *name = language ? catalog_name(language) : NULL;
+    scoped_free char *name = language->language ? catalog_name(language) : NULL;
 
-    take_texts(body, base64, row, ret_errors);
-    json_object_set_new(request, "limits", take_limits(body, tenant, row, ret_errors));
+    take_texts(body, given->base64, row, ret_errors);
+    json_object_set_new(request, "limits", take_limits(body, given->tenant, row, ret_errors));
     take_words(body, "command_line_arguments", "args", request, row, ret_errors);
     take_words(body, "compiler_options", "compile_args", request, row, ret_errors);
-    if (language && language->language->compile.run.n == 0)
+    if (name && language->language->compile.run.n == 0)
         (void)json_object_del(request, "compile_args");
-    take_flags(server, body, request, row, ret_errors);
+    take_flags(given->server, body, request, row, ret_errors);
     check_refused(body, row, ret_errors);
     if (*ret_errors || !name) {
         json_decref(request);

@@ -91,9 +91,9 @@ static char *stripped(const char *text, size_t len, size_t *ret_len)
     return buf_take(&out, ret_len);
 }
 
-static bool is_expected(const json_t *row, const char *out, size_t out_len)
+static bool is_expected(const json_t *expected, const char *out, size_t out_len)
 {
-    const char *base64 = json_string_value(json_object_get(row, "expected_output"));
+    const char *base64 = json_string_value(expected);
     scoped_free char *wanted = NULL, *left = NULL, *right = NULL;
     size_t len, left_len, right_len;
 
@@ -112,12 +112,13 @@ static void set_message(json_t *row, const char *message)
 }
 
 /* Status and message of a program that ran. */
-static enum judge0_status judge(json_t *row, const json_t *result, const char *out, size_t len)
+static enum judge0_status judge(json_t *row, const json_t *result, const json_t *expected,
+                                const char *out, size_t len)
 {
     const char *outcome = translate_word(result, "outcome");
     const char *name = translate_word(result, "signal");
     json_int_t code = json_integer_value(json_object_get(result, "exit_code"));
-    int number = translate_signal(name);
+    int number = result_signal_number(name);
     char message[64];
 
     set_message(row, NULL);
@@ -136,7 +137,7 @@ static enum judge0_status judge(json_t *row, const json_t *result, const char *o
         set_message(row, message);
         return JUDGE0_NZEC;
     }
-    return is_expected(row, out, len) ? JUDGE0_ACCEPTED : JUDGE0_WRONG;
+    return is_expected(expected, out, len) ? JUDGE0_ACCEPTED : JUDGE0_WRONG;
 }
 
 static json_t *seconds(double ms)
@@ -150,7 +151,7 @@ static json_t *seconds(double ms)
 static void put_usage(json_t *row, const json_t *result)
 {
     const char *name = translate_word(result, "signal");
-    int number = translate_signal(name);
+    int number = result_signal_number(name);
 
     json_object_set_new(row, "time",
                         seconds(translate_metric(result, "cpu_user_ms") +
@@ -179,9 +180,10 @@ static void put_compile_output(json_t *row, const json_t *result)
     buf_done(&both);
 }
 
-static void put_streams(struct judge0_submission *s, const struct execution *e,
-                        const json_t *result, enum judge0_status *status)
+static enum judge0_status put_streams(const struct execution *e, json_t *row, const json_t *result)
 {
+    const struct judge0_submission *s = e->ended_context;
+    enum judge0_status status;
     size_t out_len, errout_len;
     scoped_free char *out = translate_stream(result, "stdout", &out_len);
     scoped_free char *errout = translate_stream(result, "stderr", &errout_len);
@@ -189,29 +191,32 @@ static void put_streams(struct judge0_submission *s, const struct execution *e,
     const char *text = both ? json_string_value(both) : out;
     size_t len = both ? json_string_length(both) : out_len;
 
-    *status = judge(s->row, result, text ? text : "", text ? len : 0);
-    json_object_set_new(s->row, "stdout", translate_base64(text, len));
-    json_object_set_new(s->row, "stderr",
-                        both ? json_null() : translate_base64(errout, errout_len));
+    status = judge(row, result, s->expected, text ? text : "", text ? len : 0);
+    json_object_set_new(row, "stdout", translate_base64(text, len));
+    json_object_set_new(row, "stderr", both ? json_null() : translate_base64(errout, errout_len));
     json_decref(both);
+    return status;
 }
 
-void judge0_judge(struct judge0_submission *s, const struct execution *e)
+json_t *judge0_judge(const struct execution *e, const json_t *result,
+                     const struct output_files *files)
 {
-    enum judge0_status status = JUDGE0_INTERNAL;
-    json_t *result = execution_tree(e);
-    char time[RESULT_TIME_SIZE];
+    json_t *row = json_object();
+    enum judge0_status status = put_streams(e, row, result);
 
-    if (e->is_error) {
-        set_message(s->row, e->err.message);
-    } else {
-        put_streams(s, e, result, &status);
-        put_compile_output(s->row, result);
-        if (status != JUDGE0_COMPILATION)
-            put_usage(s->row, result);
-    }
-    result_format_time(e->created_us + (e->ended_us - e->started_us), time);
-    json_object_set_new(s->row, "finished_at", json_string(time));
-    json_object_set_new(s->row, "status_id", json_integer(status));
-    json_decref(result);
+    (void)files;
+    put_compile_output(row, result);
+    if (status != JUDGE0_COMPILATION)
+        put_usage(row, result);
+    json_object_set_new(row, "status_id", json_integer(status));
+    return row;
+}
+
+json_t *judge0_failure(const char *message)
+{
+    json_t *row = json_object();
+
+    set_message(row, message);
+    json_object_set_new(row, "status_id", json_integer(JUDGE0_INTERNAL));
+    return row;
 }

@@ -1,58 +1,87 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/scope.h"
 #include "base/text.h"
 #include "dialect/judge0.h"
+#include "http/execution_record.h"
+#include "http/kept_share.h"
 #include "http/server.h"
+#include "model/result.h"
 
 #define KEPT_US (10 * 60 * 1000000ULL) /* after the end */
-#define KEPT_MAX 4096                  /* submissions that are over */
-#define KEPT_BYTES ((size_t)256 << 20) /* of all of them */
 
-static struct link all = { &all, &all };
-static size_t kept_bytes;
-
-struct link *judge0_all(void)
+struct judge0_submission *judge0_find(const struct exchange *x, const char *token)
 {
-    return &all;
-}
-
-struct judge0_submission *judge0_find(const struct tenant *tenant, const char *token)
-{
-    list_each(at, &all) {
+    list_each(at, &x->server->submissions) {
         struct judge0_submission *s = link_owner(at, struct judge0_submission, link);
 
-        if (!strcmp(s->token, token) && !strcmp(s->tenant.name, tenant->name))
+        if (!strcmp(s->token, token) && !strcmp(s->tenant.name, x->tenant.name))
             return s;
     }
     return NULL;
 }
 
-struct judge0_submission *judge0_add(const struct tenant *tenant)
+struct judge0_submission *judge0_add(struct server *server, const struct grant *tenant, json_t *row)
 {
     struct judge0_submission *s = calloc(1, sizeof(*s));
 
-    if (s)
-        s->row = json_object();
-    if (!s || !s->row || encoding_random_id(s->token) < 0) {
-        free(s);
+    if (!s)
         return NULL;
-    }
+    snprintf(s->token, sizeof(s->token), "%s", translate_word(row, "token"));
     s->tenant = *tenant;
+    s->row = json_incref(row);
+    s->expected = json_incref(json_object_get(row, "expected_output"));
+    s->redirect = json_is_true(json_object_get(row, "redirect_stderr_to_stdout"));
     link_init(&s->link);
-    list_append(&all, &s->link);
-    json_object_set_new(s->row, "token", json_string(s->token));
+    list_append(&server->submissions, &s->link);
     return s;
+}
+
+char *judge0_note(const json_t *row)
+{
+    return json_dumps(row, JSON_COMPACT);
+}
+
+struct judge0_submission *judge0_add_again(const struct execution *e, const json_t *note)
+{
+    struct grant tenant = { .scopes = 0 };
+    char time[RESULT_TIME_SIZE];
+    struct judge0_submission *s;
+
+    if (!encoding_is_hex(translate_word(note, "token"), ENCODING_ID_SIZE - 1))
+        return NULL;
+    snprintf(tenant.name, sizeof(tenant.name), "%s", e->tenant);
+    s = judge0_add(e->server, &tenant, (json_t *)note);
+    if (!s)
+        return NULL;
+    result_format_time(e->created_us, time);
+    json_object_set_new(s->row, "created_at", json_string(time));
+    if (!json_object_get(s->row, "status_id"))
+        json_object_set_new(s->row, "status_id", json_integer(JUDGE0_QUEUE));
+    memcpy(s->job, e->id, sizeof(s->job));
+    return s;
+}
+
+void judge0_forget(struct server *server, struct judge0_submission *s)
+{
+    execution_record_drop_note(server, s->job);
+    judge0_remove(s);
 }
 
 void judge0_remove(struct judge0_submission *s)
 {
-    if (s->execution)
-        s->execution->ended = NULL;
-    kept_bytes -= s->bytes;
+    struct execution *e = s->execution ? s->execution : s->settling;
+
+    if (e) {
+        e->digest = NULL;
+        e->ended = e->settled = NULL;
+        e->add = NULL;
+    }
     link_remove(&s->link);
     json_decref(s->row);
+    json_decref(s->expected);
     free(s);
 }
 
@@ -119,10 +148,10 @@ static json_t *decoded(const json_t *value)
     return json_stringn(bytes, len);
 }
 
-static json_t *value_of(const struct judge0_submission *s, size_t i, bool base64)
+static json_t *value_of(const json_t *row, size_t i, bool base64)
 {
-    json_t *value = json_object_get(s->row, fields_table[i].name);
-    json_int_t status = json_integer_value(json_object_get(s->row, "status_id"));
+    json_t *value = json_object_get(row, fields_table[i].name);
+    json_int_t status = json_integer_value(json_object_get(row, "status_id"));
 
     if (!strcmp(fields_table[i].name, "status"))
         return json_pack("{s:I, s:s}", "id", status, "description",
@@ -132,7 +161,7 @@ static json_t *value_of(const struct judge0_submission *s, size_t i, bool base64
     return value ? json_incref(value) : json_null();
 }
 
-json_t *judge0_show(const struct judge0_submission *s, bool base64, const char *fields)
+json_t *judge0_show(const json_t *row, bool base64, const char *fields)
 {
     json_t *shown = json_object();
 
@@ -141,7 +170,7 @@ json_t *judge0_show(const struct judge0_submission *s, bool base64, const char *
 
         if (!is_asked(fields, i))
             continue;
-        value = value_of(s, i, base64);
+        value = value_of(row, i, base64);
         if (!value) {
             json_decref(shown);
             return NULL;
@@ -151,51 +180,53 @@ json_t *judge0_show(const struct judge0_submission *s, bool base64, const char *
     return shown;
 }
 
-static void count_bytes(struct judge0_submission *s)
+size_t judge0_bytes(const json_t *row)
 {
     static const char *const texts[] = { "source_code", "stdin",  "expected_output",
                                          "stdout",      "stderr", "compile_output" };
+    size_t bytes = 0;
 
-    if (s->bytes)
-        return;
-    s->bytes = sizeof(*s);
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-        s->bytes += json_string_length(json_object_get(s->row, texts[i]));
-    kept_bytes += s->bytes;
+        bytes += json_string_length(json_object_get(row, texts[i]));
+    return bytes;
 }
 
-/* Of those that are over, the oldest are forgotten first. */
+static bool may_go(const struct judge0_submission *s)
+{
+    return !s->execution && !s->settling && !s->waiter;
+}
+
+static struct kept look(const struct link *at)
+{
+    const struct judge0_submission *s = link_owner(at, struct judge0_submission, link);
+
+    return (struct kept){ may_go(s) ? s->tenant.name : NULL, s->bytes };
+}
+
+static void forget(struct link *at, void *context)
+{
+    judge0_forget(context, link_owner(at, struct judge0_submission, link));
+}
+
 void judge0_tick(struct server *server, uint64_t now_us)
 {
-    size_t over = 0;
-
-    (void)server;
-    list_each(at, &all) {
+    list_each(at, &server->submissions) {
         struct judge0_submission *s = link_owner(at, struct judge0_submission, link);
 
-        over += !s->execution;
-        if (!s->execution)
-            count_bytes(s);
+        if (!s->execution && !s->bytes)
+            s->bytes = sizeof(*s) + judge0_bytes(s->row);
+        if (may_go(s) && now_us >= s->ended_us + KEPT_US)
+            judge0_forget(server, s);
     }
-    list_each(at, &all) {
-        struct judge0_submission *s = link_owner(at, struct judge0_submission, link);
-
-        if (s->execution || s->waiter)
-            continue;
-        if (now_us < s->ended_us + KEPT_US && over <= KEPT_MAX && kept_bytes <= KEPT_BYTES)
-            continue;
-        over--;
-        judge0_remove(s);
-    }
+    kept_share_trim(&(struct kept_pool){ &server->submissions, look, forget, server });
 }
 
 void judge0_close(struct server *server)
 {
-    (void)server;
-    list_each(at, &all) {
+    list_each(at, &server->submissions) {
         struct judge0_submission *s = link_owner(at, struct judge0_submission, link);
 
-        s->execution = NULL; /* those are gone already */
+        s->execution = s->settling = NULL; /* those are gone already */
         judge0_remove(s);
     }
     catalog_free();

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/json_read.h"
 #include "base/scope.h"
 #include "dialect/dialects.h"
+#include "http/apart.h"
 #include "http/dialect.h"
 #include "http/submission.h"
 
@@ -23,27 +23,30 @@ static void refuse(struct exchange *x, const struct problem *problem)
     translate_reply(x, status, json_pack("{s:s}", "message", problem->detail));
 }
 
-static void reply_result(const struct execution *e, struct exchange *x)
+static json_t *digest(const struct execution *e, const json_t *result,
+                      const struct output_files *files)
 {
-    json_t *result, *answer, *compile, *run;
+    json_t *compile = piston_compile(result), *run, *answer;
 
-    if (e->is_error) {
-        translate_reply(x, problem_status_of(e->err.code),
-                        json_pack("{s:s}", "message", e->err.message));
-        return;
-    }
-    result = execution_tree(e);
-    compile = piston_compile(result);
+    (void)files;
     run = translate_stage(result, "run") ? piston_stage(result, translate_both(e))
-                                         : json_deep_copy(compile);
+                                         : json_incref(compile);
     answer = json_pack("{s:O?, s:O?}", "language",
                        json_object_get(json_object_get(result, "language"), "name"), "version",
                        json_object_get(json_object_get(result, "language"), "version"));
     if (compile)
         json_object_set_new(answer, "compile", compile);
     json_object_set_new(answer, "run", run ? run : piston_stage(result, NULL));
-    json_decref(result);
-    translate_reply(x, HTTP_OK, answer);
+    return answer;
+}
+
+static void reply_result(const struct execution *e, struct exchange *x)
+{
+    if (e->is_error)
+        translate_reply(x, problem_status_of(e->err.code),
+                        json_pack("{s:s}", "message", e->err.message));
+    else
+        translate_reply(x, HTTP_OK, json_incref(e->digested));
 }
 
 /* Clients that set no type send text/plain; pages are kept out by their origin. */
@@ -59,28 +62,70 @@ static bool check_type(struct exchange *x)
     return false;
 }
 
-static void start(struct exchange *x, const json_t *body)
+/* One request: its language is looked up on the loop, the rest is made of it beside. */
+struct piston_run {
+    struct apart apart;
+    struct server *server;
+    struct grant tenant;
+    struct catalog_row row;
+    json_t *body;
+    sbr_request *req;                  /* NULL: one of the next two says why */
+    char message[PISTON_MESSAGE_SIZE]; /* empty: `fault` does */
+    struct refusal fault;
+};
+
+static void make_request(struct apart *a)
+{
+    struct piston_run *run = link_owner(a, struct piston_run, apart);
+    json_t *request = piston_request(&run->tenant, run->body, &run->row, run->message);
+    json_t *input = json_object_get(run->body, "stdin");
+
+    if (!request)
+        return;
+    run->message[0] = '\0';
+    json_object_set_new(request, "stdin",
+                        json_is_string(input) ? json_incref(input) : json_string(""));
+    (void)!submission_read(run->server, &run->tenant, request, &run->req, &run->fault);
+    json_decref(request);
+    json_decref(take_ptr(run->body));
+}
+
+static void start(struct apart *a, struct exchange *x)
+{
+    struct piston_run *run = link_owner(a, struct piston_run, apart);
+    struct execution *e = NULL;
+
+    if (x && run->message[0])
+        translate_reply(x, HTTP_BAD_REQUEST, json_pack("{s:s}", "message", run->message));
+    else if (x)
+        e = submission_start_read(x, take_ptr(run->req), EXECUTION_WATCHED, &run->fault);
+    if (e) {
+        e->digest = digest;
+        e->form = reply_result;
+        execution_wait(e, x);
+    }
+    json_decref(run->body);
+    sbr_request_free(run->req);
+    free(run);
+}
+
+static void begin(struct exchange *x, json_t *body)
 {
     char message[PISTON_MESSAGE_SIZE] = "the files cannot be read";
-    const struct catalog_row *row;
-    json_t *request = piston_request(&x->tenant, body, &row, message);
-    const json_t *input = json_object_get(body, "stdin");
-    struct execution *e;
+    const struct catalog_row *row = piston_find(&x->tenant, body, message);
+    struct piston_run *run = row ? calloc(1, sizeof(*run)) : NULL;
 
-    if (!request) {
+    if (!run) {
         translate_reply(x, HTTP_BAD_REQUEST, json_pack("{s:s}", "message", message));
         return;
     }
-    if (json_is_string(input))
-        json_object_set(request, "stdin", (json_t *)input);
-    else
-        json_object_set_new(request, "stdin", json_string(""));
-    e = submission_start(x, request, EXECUTION_WATCHED);
-    json_decref(request);
-    if (!e)
-        return;
-    e->form = reply_result;
-    execution_wait(e, x);
+    *run = (struct piston_run){ .apart = { make_request, start },
+                                .server = x->server,
+                                .tenant = x->tenant,
+                                .row = *row,
+                                .body = json_incref(body) };
+    memcpy(run->message, message, sizeof(message));
+    apart_do(x, x->read != NULL, &run->apart);
 }
 
 static void execute(struct exchange *x)
@@ -91,7 +136,7 @@ static void execute(struct exchange *x)
         return;
     body = submission_body(x);
     if (body)
-        start(x, body);
+        begin(x, body);
     json_decref(body);
 }
 
@@ -172,16 +217,19 @@ static void close_piston(struct server *server)
 
 /* clang-format off */
 static const struct route routes[] = {
-    { "POST", "/api/v2/execute", execute, SCOPE_RUN, ROUTE_BYTES | ROUTE_STARTS, 200,
-      "piston_execute", "Piston: runs a program.", NULL, NULL, NULL },
-    { "GET", "/api/v2/runtimes", list_runtimes, SCOPE_NONE, 0, 200, "piston_runtimes",
+    { "POST", "/api/v2/execute", execute, SCOPE_RUN,
+      ROUTE_BYTES | ROUTE_ANY_TYPE | ROUTE_STARTS, 200, "piston_execute", "Piston: runs a program.",
+      NULL, NULL, NULL },
+    { "GET", "/api/v2/runtimes", list_runtimes, SCOPE_NONE, ROUTE_LOOKS, 200, "piston_runtimes",
       "Piston: lists the languages.", NULL, NULL, NULL },
-    { "GET", "/api/v2/packages", list_packages, SCOPE_NONE, 0, 200, "piston_packages",
+    { "GET", "/api/v2/packages", list_packages, SCOPE_NONE, ROUTE_LOOKS, 200, "piston_packages",
       "Piston: lists the languages as packages.", NULL, NULL, NULL },
-    { "POST", "/api/v2/packages", change_package, SCOPE_NONE, ROUTE_BYTES, 200, "piston_install",
+    { "POST", "/api/v2/packages", change_package, SCOPE_NONE,
+      ROUTE_BYTES | ROUTE_ANY_TYPE | ROUTE_LOOKS, 200, "piston_install",
       "Piston: finds a language that is there.", NULL, NULL, NULL },
-    { "DELETE", "/api/v2/packages", change_package, SCOPE_NONE, ROUTE_BYTES, 200,
-      "piston_uninstall", "Piston: refused.", NULL, NULL, NULL },
+    { "DELETE", "/api/v2/packages", change_package, SCOPE_NONE,
+      ROUTE_BYTES | ROUTE_ANY_TYPE | ROUTE_LOOKS, 200, "piston_uninstall", "Piston: refused.", NULL,
+      NULL, NULL },
     { "GET", "/api/v2/connect", piston_connect, SCOPE_RUN, ROUTE_STARTS, 101, "piston_connect",
       "Piston: a WebSocket to a run.", NULL, NULL, NULL },
     { 0 },

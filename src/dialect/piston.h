@@ -7,9 +7,12 @@
 
 #define PISTON_MESSAGE_SIZE 240
 
-/* Our request for a body of /execute, without stdin; NULL: `message` says why there is none. */
-json_t *piston_request(const struct tenant *tenant, const json_t *body,
-                       const struct catalog_row **ret_row, char message[PISTON_MESSAGE_SIZE]);
+/* The language of a body of /execute; NULL: `message` says what is wrong with it. */
+const struct catalog_row *piston_find(const struct grant *tenant, const json_t *body,
+                                      char message[PISTON_MESSAGE_SIZE]);
+/* Our request for such a body, without stdin; NULL: `message` says why there is none. */
+json_t *piston_request(const struct grant *tenant, const json_t *body,
+                       const struct catalog_row *row, char message[PISTON_MESSAGE_SIZE]);
 /* One stage, or the result itself, with code, signal, message and status; `output` is taken over;
  * NULL: both streams, one after the other. */
 json_t *piston_stage(const json_t *stage, json_t *output);

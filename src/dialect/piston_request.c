@@ -119,7 +119,7 @@ static const struct {
 /* clang-format on */
 
 /* -1 is the most that the server allows: clients send it always. */
-static int add_limits(json_t *request, const struct tenant *tenant, const json_t *body,
+static int add_limits(json_t *request, const struct grant *tenant, const json_t *body,
                       char message[PISTON_MESSAGE_SIZE])
 {
     json_t *run = json_object(), *compile = json_object();
@@ -171,25 +171,28 @@ static int check_body(const json_t *body, char message[PISTON_MESSAGE_SIZE])
     return 0;
 }
 
-json_t *piston_request(const struct tenant *tenant, const json_t *body,
-                       const struct catalog_row **ret_row, char message[PISTON_MESSAGE_SIZE])
+const struct catalog_row *piston_find(const struct grant *tenant, const json_t *body,
+                                      char message[PISTON_MESSAGE_SIZE])
 {
     const char *language = translate_word(body, "language"),
                *version = translate_word(body, "version");
-    const json_t *args = json_object_get(body, "args");
-    scoped_free char *name = NULL;
     const struct catalog_row *row;
-    json_t *request;
 
     if (check_body(body, message) < 0)
         return NULL;
     row = catalog_find(tenant, language, version);
-    if (!row) {
+    if (!row)
         snprintf(message, PISTON_MESSAGE_SIZE, "%.80s-%.80s runtime is unknown", language, version);
-        return NULL;
-    }
-    name = catalog_name(row);
-    request = json_pack("{s:s}", "language", name ? name : "");
+    return row;
+}
+
+json_t *piston_request(const struct grant *tenant, const json_t *body,
+                       const struct catalog_row *row, char message[PISTON_MESSAGE_SIZE])
+{
+    const json_t *args = json_object_get(body, "args");
+    scoped_free char *name = catalog_name(row);
+    json_t *request = json_pack("{s:s}", "language", name ? name : "");
+
     if (args && !json_is_null(args))
         json_object_set(request, "args", (json_t *)args);
     if (add_files(request, row->language, json_object_get(body, "files"), message) < 0 ||
@@ -197,6 +200,5 @@ json_t *piston_request(const struct tenant *tenant, const json_t *body,
         json_decref(request);
         return NULL;
     }
-    *ret_row = row;
     return request;
 }

@@ -4,6 +4,7 @@
 
 #include "base/scope.h"
 #include "dialect/piston.h"
+#include "model/result.h"
 
 /* clang-format off */
 static const struct ending {
@@ -49,7 +50,7 @@ static void put_ending(json_t *object, const json_t *stage)
                                json_pack("{s:n, s:s, s:s, s:s}", "code", "signal", ending->signal,
                                          "message", ending->message, "status", ending->status));
     } else if (signal[0]) {
-        snprintf(message, sizeof(message), "Caught fatal signal %d", translate_signal(signal));
+        snprintf(message, sizeof(message), "Caught fatal signal %d", result_signal_number(signal));
         json_object_update_new(object, json_pack("{s:n, s:s, s:s, s:s}", "code", "signal", signal,
                                                  "message", message, "status", "SG"));
     } else if (code) {
@@ -62,29 +63,30 @@ static void put_ending(json_t *object, const json_t *stage)
     }
 }
 
-static json_t *both(const char *out, size_t out_len, const char *errout, size_t errout_len)
+static json_t *both(json_t *out, json_t *errout)
 {
-    scoped_free char *all = malloc(out_len + errout_len + 1);
+    size_t out_len = json_string_length(out), errout_len = json_string_length(errout);
+    scoped_free char *all = NULL;
 
+    if (!out_len || !errout_len)
+        return json_incref(out_len ? out : errout);
+    all = malloc(out_len + errout_len);
     if (!all)
         return NULL;
-    memcpy(all, out, out_len);
-    memcpy(all + out_len, errout, errout_len);
-    return translate_text(all, out_len + errout_len);
+    memcpy(all, json_string_value(out), out_len);
+    memcpy(all + out_len, json_string_value(errout), errout_len);
+    return json_stringn(all, out_len + errout_len);
 }
 
 json_t *piston_stage(const json_t *stage, json_t *output)
 {
-    size_t out_len, errout_len;
-    scoped_free char *out = translate_stream(stage, "stdout", &out_len);
-    scoped_free char *errout = translate_stream(stage, "stderr", &errout_len);
-    json_t *object;
+    json_t *out = translate_stream_text(stage, "stdout");
+    json_t *errout = translate_stream_text(stage, "stderr"), *object;
 
-    if (!out || !errout)
+    output = output || !out || !errout ? output : both(out, errout);
+    object = json_pack("{s:o, s:o, s:o}", "stdout", out, "stderr", errout, "output", output);
+    if (!object)
         return NULL;
-    object = json_pack("{s:o, s:o, s:o}", "stdout", translate_text(out, out_len), "stderr",
-                       translate_text(errout, errout_len), "output",
-                       output ? output : both(out, out_len, errout, errout_len));
     put_ending(object, stage);
     json_object_update_new(
         object, json_pack("{s:I, s:I, s:I}", "cpu_time",

@@ -22,8 +22,6 @@ enum close_code {
     JOB_COMPLETED = 4999
 };
 
-static struct link waiting = { &waiting, &waiting };
-
 static void fail(struct websocket *w, const char *message)
 {
     websocket_say(w, json_pack("{s:s, s:s}", "type", "error", "message", message));
@@ -40,11 +38,35 @@ static void give_up(struct websocket *w, enum close_code code, const char *reaso
     websocket_end(w, (uint16_t)code, reason);
 }
 
+static void add_exit(json_t *exits, const char *stage, json_t *ended)
+{
+    json_array_append_new(exits, json_pack("{s:s, s:s, s:O, s:O}", "type", "exit", "stage", stage,
+                                           "code", json_object_get(ended, "code"), "signal",
+                                           json_object_get(ended, "signal")));
+    json_decref(ended);
+}
+
+/* The messages of the end: how each stage ended. */
+static json_t *digest(const struct execution *e, const json_t *result,
+                      const struct output_files *files)
+{
+    json_t *compile = piston_compile(result), *exits = json_array();
+    bool ran = translate_stage(result, "run") || !compile;
+
+    (void)e;
+    (void)files;
+    if (compile)
+        add_exit(exits, "compile", compile);
+    if (ran)
+        add_exit(exits, "run", piston_stage(result, NULL));
+    return exits;
+}
+
 static void start(struct websocket *w, const json_t *message, const json_t *request,
                   const struct catalog_row *row)
 {
     const struct submission_extra extra = { .mode = EXECUTION_STREAMED };
-    struct submission_fault fault = { .status = 0 };
+    struct refusal fault = { 0 };
     const json_t *input = json_object_get(message, "stdin");
     struct execution *e;
 
@@ -54,6 +76,7 @@ static void start(struct websocket *w, const json_t *message, const json_t *requ
     }
     websocket_say(w, json_pack("{s:s, s:s, s:s}", "type", "runtime", "language",
                                row->language->name, "version", row->version));
+    e->digest = digest;
     websocket_attach(w, e);
     if (json_is_string(input))
         buf_add(&w->pending, json_string_value(input), json_string_length(input));
@@ -62,8 +85,8 @@ static void start(struct websocket *w, const json_t *message, const json_t *requ
 static void begin(struct websocket *w, const json_t *message)
 {
     char text[PISTON_MESSAGE_SIZE] = "the files cannot be read";
-    const struct catalog_row *row;
-    json_t *request = piston_request(&w->tenant, message, &row, text);
+    const struct catalog_row *row = piston_find(&w->tenant, message, text);
+    json_t *request = row ? piston_request(&w->tenant, message, row, text) : NULL;
 
     if (request)
         start(w, message, request, row);
@@ -74,7 +97,7 @@ static void begin(struct websocket *w, const json_t *message)
 
 static void take_signal(struct websocket *w, const char *name)
 {
-    int number = translate_signal(name);
+    int number = result_signal_number(name);
 
     if (!number)
         give_up(w, INVALID_SIGNAL, "Invalid signal");
@@ -119,41 +142,30 @@ static void say_data(struct websocket *w, const json_t *event)
                                translate_word(event, "type"), "data", data));
 }
 
-static void say_exit(struct websocket *w, const char *stage, json_t *ended)
+static void say_end(struct websocket *w, const struct execution *e)
 {
-    websocket_say(w, json_pack("{s:s, s:s, s:O, s:O}", "type", "exit", "stage", stage, "code",
-                               json_object_get(ended, "code"), "signal",
-                               json_object_get(ended, "signal")));
-    json_decref(ended);
-}
+    json_t *message;
+    size_t i;
 
-static void say_end(struct websocket *w, const json_t *result)
-{
-    json_t *compile = piston_compile(result);
-
-    if (json_object_get(result, "error")) {
-        json_decref(compile);
-        fail(w, translate_word(json_object_get(result, "error"), "message"));
-        return;
-    }
-    if (compile)
-        say_exit(w, "compile", compile);
-    if (translate_stage(result, "run") || !compile)
-        say_exit(w, "run", piston_stage(result, NULL));
+    if (e->is_error)
+        fail(w, e->err.message);
+    json_array_foreach(e->digested, i, message)
+        websocket_say(w, json_incref(message));
 }
 
 static void event_came(struct websocket *w, const struct event_log_line *line)
 {
-    json_t *event =
-        json_read(line->text, line->len, &json_read_answer, JSON_ALLOW_NUL, "the event", NULL);
+    json_t *event = line->result ? NULL
+                                 : json_read(line->text, line->len, &json_read_answer,
+                                             JSON_ALLOW_NUL, "the event", NULL);
     const char *type = translate_word(event, "type"), *stage = translate_word(event, "stage");
 
-    if (!strcmp(type, "stdout") || !strcmp(type, "stderr"))
+    if (line->result)
+        say_end(w, w->execution);
+    else if (!strcmp(type, "stdout") || !strcmp(type, "stderr"))
         say_data(w, event);
     else if (!strcmp(type, "stage") && (!strcmp(stage, "run") || !strcmp(stage, "compile")))
         websocket_say(w, json_pack("{s:s, s:s}", "type", "stage", "stage", stage));
-    else if (!strcmp(type, "end"))
-        say_end(w, json_object_get(event, "result"));
     json_decref(event);
 }
 
@@ -165,15 +177,15 @@ static const struct websocket_manner manner = { .text = message_came,
 void piston_connect(struct exchange *x)
 {
     if (catalog_is_ready(x))
-        websocket_open(x, &manner, NULL, &waiting);
+        websocket_open(x, &manner, NULL, &x->server->unbegun);
 }
 
 void piston_tick(struct server *server, uint64_t now_us)
 {
-    list_each(at, &waiting) {
+    list_each(at, &server->unbegun) {
         struct websocket *w = link_owner(at, struct websocket, link);
 
-        if (w->server != server || !w->visitor || now_us < w->opened_us + INIT_US)
+        if (!w->visitor || now_us < w->opened_us + INIT_US)
             continue;
         websocket_end(w, INITIALIZATION_TIMEOUT, "Initialization Timeout");
         websocket_turn(w);

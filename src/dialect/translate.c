@@ -15,16 +15,16 @@
 #include "model/result.h"
 
 #define LARGE_REPLY ((size_t)256 << 10)
+#define REPLY_MAX ((size_t)1 << 32)
 #define STREAM_MAX ((size_t)1 << 31)
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
-void translate_default(json_t *limits, const struct tenant *tenant, enum sbr_limit which,
+void translate_default(json_t *limits, const struct grant *tenant, enum sbr_limit which,
                        uint64_t value)
 {
     const char *name = limit_defs[which].name;
 
-    if (json_object_get(limits, name) ||
-        (tenant->ceilings.given & 1u << which && tenant->ceilings.value[which] < value))
+    if (json_object_get(limits, name) || grant_most(tenant, which) < value)
         return;
     json_object_set_new(limits, name, json_integer((json_int_t)value));
 }
@@ -89,6 +89,22 @@ json_t *translate_text(const char *data, size_t len)
     return string;
 }
 
+json_t *translate_stream_text(const json_t *result, const char *name)
+{
+    json_t *value = json_object_get(result, name);
+    scoped_free char *bytes = NULL;
+    char tail[32], encoding[32];
+    size_t len;
+
+    snprintf(tail, sizeof(tail), "%s_tail", name);
+    snprintf(encoding, sizeof(encoding), "%s_encoding", name);
+    if (json_is_string(value) && !json_is_string(json_object_get(result, tail)) &&
+        strcmp(translate_word(result, encoding), "base64") != 0)
+        return json_incref(value);
+    bytes = translate_stream(result, name, &len);
+    return bytes ? translate_text(bytes, len) : NULL;
+}
+
 const json_t *translate_stage(const json_t *result, const char *name)
 {
     const json_t *stage;
@@ -105,10 +121,21 @@ double translate_metric(const json_t *result, const char *name)
     return json_number_value(json_object_get(json_object_get(result, "metrics"), name));
 }
 
+static int add_piece(const char *data, size_t len, void *context)
+{
+    return buf_add(context, data, len);
+}
+
 static char *dump(const json_t *document)
 {
-    return document ? json_dumps(document, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9))
-                    : NULL;
+    struct buf text;
+
+    buf_init(&text, REPLY_MAX);
+    if (!document ||
+        json_dump_callback(document, add_piece, &text,
+                           JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9)) < 0)
+        text.failed = true;
+    return buf_take(&text, NULL);
 }
 
 /* The texts in it have more bytes. */
@@ -134,7 +161,6 @@ static bool is_larger(json_t *at, size_t *left)
 
 static int dump_apart(struct offload *o, sbr_error *err)
 {
-    (void)err;
     o->body = dump(o->extra);
     o->exact = true;
     o->len = o->body ? strlen(o->body) : 0;
@@ -147,28 +173,19 @@ static void dumped(struct offload *o, const sbr_error *err)
     json_decref(o->extra);
 }
 
-/* A large one is written by a thread, and is a copy, because others may change the document. */
 void translate_reply(struct exchange *x, unsigned int status, json_t *document)
 {
     size_t left = LARGE_REPLY;
-    json_t *copy = document && is_larger(document, &left) ? json_deep_copy(document) : NULL;
 
-    if (copy)
-        offload_start(x, &(struct offload){
-                             .work = dump_apart, .done = dumped, .extra = copy, .status = status });
-    else
-        exchange_reply(x, status, JSON_TYPE, dump(document));
+    if (document && is_larger(document, &left)) {
+        offload_start(x, &(struct offload){ .work = dump_apart,
+                                            .done = dumped,
+                                            .extra = document,
+                                            .status = status });
+        return;
+    }
+    exchange_reply(x, status, JSON_TYPE, dump(document));
     json_decref(document);
-}
-
-int translate_signal(const char *name)
-{
-    char buf[SIGNAL_NAME_SIZE];
-
-    for (int number = 1; number < NSIG; number++)
-        if (!strcmp(result_signal_name(number, buf), name))
-            return number;
-    return 0;
 }
 
 json_t *translate_both(const struct execution *e)

@@ -14,6 +14,7 @@
 #include "egress/dial.h"
 #include "egress/dns_stream.h"
 #include "egress/flow.h"
+#include "egress/hand_on.h"
 #include "egress/listeners.h"
 #include "egress/target.h"
 
@@ -62,11 +63,16 @@ static void connection_reset(struct connection *c)
     connection_free(c);
 }
 
+void connection_reset_all(struct egress *egress)
+{
+    list_each(at, &egress->connections)
+        connection_reset(link_owner(at, struct connection, link));
+}
+
 void connection_limit_reached(struct egress *egress, enum direction direction, const char *target)
 {
     account_spent(egress, direction, target);
-    list_each(at, &egress->connections)
-        connection_reset(link_owner(at, struct connection, link));
+    connection_reset_all(egress);
     flow_close_all(egress);
 }
 
@@ -111,6 +117,10 @@ static void start_relay(struct connection *c)
     c->state = RELAYING;
     set_up_socket(c->inside.fd);
     set_up_socket(c->outside.fd);
+    if (!hand_on_give(&c->target, &c->inside.fd)) {
+        connection_reset(c);
+        return;
+    }
     pump_init(&c->out, &egress->meters[DIRECTION_OUT], c->inside.fd, c->outside.fd);
     pump_init(&c->in, &egress->meters[DIRECTION_IN], c->outside.fd, c->inside.fd);
     c->inside.callback = c->outside.callback = relay;
@@ -126,6 +136,8 @@ static void dialled(void *context, struct loop_watch *winner)
     struct connection *c = context;
 
     if (!winner) {
+        if (c->target.by_proxy && c->target.n)
+            target_deny_proxy(&c->target, "does not answer");
         connection_reset(c);
         return;
     }
@@ -142,7 +154,7 @@ static void found(void *context)
                              .due_us = &c->egress->due_us,
                              .addresses = c->target.addresses,
                              .n = c->target.n,
-                             .port = c->target.asked.port,
+                             .port = c->target.port,
                              .done = dialled,
                              .context = c };
     dial_start(&c->dial, clock_now_us());
@@ -214,6 +226,7 @@ static void connection_start(const struct listener *listener, int fd, const stru
     c->target = (struct target){ .egress = egress,
                                  .asked = *asked,
                                  .host_loopback = listener->kind == SOCKET_FORWARD,
+                                 .is_stream = true,
                                  .found = found,
                                  .context = c };
     list_prepend(&egress->connections, &c->link);

@@ -16,6 +16,8 @@ void connection_limit_reached(struct egress *egress, enum direction direction, c
 /* True when everything that the program has sent is passed on. */
 bool connection_all_sent(const struct egress *egress);
 /* Resets connections with unsent bytes: the kernel would go on sending for them. */
+/* Ends all connections, whatever they have to send. */
+void connection_reset_all(struct egress *egress);
 void connection_give_up(struct egress *egress);
 
 #endif

@@ -58,7 +58,7 @@ static bool opens(const struct host_rule *rule, const struct question *q,
 {
     enum address_class class = address_outer_class(layer);
 
-    if (!is_for_port(rule, q->port))
+    if (rule->only_public || !is_for_port(rule, q->port))
         return false;
     if (rule->anywhere && covers_name(rule, q->name))
         return class != ADDRESS_LINK_LOCAL;
@@ -79,7 +79,7 @@ static const struct host_rule *opener(const struct question *q, const struct add
 
 static bool opens_own(const struct host_rule *rule, const struct question *q)
 {
-    if (!is_for_port(rule, q->port))
+    if (rule->only_public || !is_for_port(rule, q->port))
         return false;
     if (rule->anywhere && covers_name(rule, q->name))
         return true;
@@ -105,8 +105,9 @@ static bool link_is_open(const struct question *q, size_t i, unsigned int link)
     for (size_t k = 0; k < q->network->n_rules; k++) {
         const struct host_rule *rule = &q->network->rules[k];
 
-        if (is_for_port(rule, q->port) && ((rule->anywhere && covers_name(rule, q->name)) ||
-                                           (holds(rule, &q->layers[i]) && rule->prefix >= link)))
+        if (!rule->only_public && is_for_port(rule, q->port) &&
+            ((rule->anywhere && covers_name(rule, q->name)) ||
+             (holds(rule, &q->layers[i]) && rule->prefix >= link)))
             return true;
     }
     return false;
@@ -156,6 +157,11 @@ static struct decision refuse_unlisted(const struct network *network, const char
     bool closed = network->mode != NETWORK_ALLOW;
     struct decision d = { 0 };
 
+    if (network->closed) {
+        snprintf(d.rule, sizeof(d.rule),
+                 DENIAL_CLOSED_RULE " (scripts of packages run without one)");
+        return d;
+    }
     snprintf(d.rule, sizeof(d.rule), "network: %s (%s %.100s)", network_mode_name(network->mode),
              closed ? "nothing outside, not" : "no rule for", target);
     snprintf(d.remedy, sizeof(d.remedy), "%s--allow-host %.260s",
@@ -217,6 +223,20 @@ struct decision decide_name(const struct network *network, const char *name)
     if (network->mode == NETWORK_FULL || network->allow_dns)
         return allow(NULL);
     return refuse_unlisted(network, name);
+}
+
+struct decision decide_name_at(const struct network *network, const char *name, uint16_t port)
+{
+    const struct question q = { .network = network, .name = name, .port = port };
+    char target[TARGET_SIZE];
+
+    for (size_t i = 0; network_goes_outside(network->mode) && i < network->n_rules; i++) {
+        const struct host_rule *rule = &network->rules[i];
+
+        if (is_for_port(rule, port) && covers_name(rule, name))
+            return allow(rule);
+    }
+    return refuse_unlisted(network, asked_target(&q, target));
 }
 
 struct decision decide_address(const struct network *network, const char *name,

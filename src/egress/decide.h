@@ -24,6 +24,10 @@ struct whereabouts {
 /* May this (canonical) name be looked up at all? */
 struct decision decide_name(const struct network *network, const char *name);
 
+/* May a connection go to this (canonical) name and port by a proxy, which looks it up?  A rule must
+ * be for the name. */
+struct decision decide_name_at(const struct network *network, const char *name, uint16_t port);
+
 /* May a connection go to this address and port?  `name` is what the program asked for, canonical;
  * NULL: it asked for the address itself.
  *

@@ -268,9 +268,15 @@ static void answer_address(struct dns *dns, const struct dns_asker *asker,
                            const struct dns_question *q)
 {
     unsigned int number = 0;
-    const struct name_entry *entry = names_find(dns->names, q->name, &number);
+    bool elsewhere = dns->elsewhere && dns->elsewhere(dns->context, q->name);
+    const struct name_entry *entry = elsewhere ? names_take(dns->names, q->name, &number)
+                                               : names_find(dns->names, q->name, &number);
 
-    if (entry && clock_now_us() - entry->resolved_us < FRESH_US)
+    if (elsewhere && !entry)
+        refuse_for_room(dns, asker, q);
+    else if (elsewhere)
+        reply_found(dns, asker, q, entry, number);
+    else if (entry && clock_now_us() - entry->resolved_us < FRESH_US)
         reply_found(dns, asker, q, entry, number);
     else if (failed_lately(dns, q->name) || wait_for_name(dns, asker, q) != DNS_NOERROR)
         reply(dns, asker, q, DNS_SERVFAIL);
@@ -308,6 +314,25 @@ static bool answer_reverse(struct dns *dns, const struct dns_asker *asker,
     return true;
 }
 
+/* The one name that is a request: from now on nothing is reached. */
+static bool answer_close(struct dns *dns, const struct dns_asker *asker,
+                         const struct dns_question *q)
+{
+    if (!dns->network->closes || strcmp(q->name, NETWORK_CLOSE_NAME) != 0)
+        return false;
+    if (!dns->network->closed)
+        dns->close(dns->context);
+    if (q->type == DNS_A) {
+        struct address done;
+
+        if (address_parse("127.0.0.1", &done))
+            reply_address(dns, asker, q, &done);
+    } else {
+        reply(dns, asker, q, DNS_NOERROR);
+    }
+    return true;
+}
+
 /* Answers for a name that may be asked for.  `listed`: programs see it by addresses
  * inside that stand for it. */
 static void answer_allowed(struct dns *dns, const struct dns_asker *asker,
@@ -339,7 +364,8 @@ static void answer(struct dns *dns, const struct dns_asker *asker, const struct 
         refuse(dns, asker, q, &decision);
         return;
     }
-    if (answer_localhost(dns, asker, q) || answer_reverse(dns, asker, q))
+    if (answer_close(dns, asker, q) || answer_localhost(dns, asker, q) ||
+        answer_reverse(dns, asker, q))
         return;
     decision = decide_name(network, q->name);
     /* --allow-dns also allows names without a rule: they get real addresses, and

@@ -32,6 +32,9 @@ struct dns {
     /* Called for each refusal, and for each lookup outside. */
     void (*refused)(void *context, const char *name, const struct decision *why);
     void (*looked_up)(void *context);
+    /* True for names that are not looked up here, because a proxy does; NULL: for none. */
+    bool (*elsewhere)(void *context, const char *name);
+    void (*close)(void *context); /* the network is given back: see NETWORK_CLOSE_NAME */
     /* From here on private, allocated on first use. */
     struct dns_pending *pending;   /* queries that wait for names; bounded               */
     struct dns_forwards *forwards; /* queries that wait for the host's resolver; bounded */

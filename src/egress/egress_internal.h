@@ -12,6 +12,7 @@
 #include "egress/packet.h"
 #include "egress/resolver.h"
 #include "model/network.h"
+#include "model/network_proxy.h"
 #include "wire/egress.h"
 
 #define EGRESS_MAX_OPEN 256 /* connections, and as many flows */
@@ -31,6 +32,11 @@ struct listener {
 
 struct egress {
     struct network network;
+    struct network handed; /* hosts that go to sandbox-run-secrets */
+    struct network_proxy proxy;
+    bool has_secrets;
+    struct loop_watch secrets_watch; /* fd -1: there is none, or it has ended */
+    uint64_t secrets_cpu_us;
     uint64_t max_connections; /* LIMIT_NONE: none */
     uint64_t max_bytes[N_DIRECTIONS];
     struct pump_meter meters[N_DIRECTIONS]; /* the same, for connections */

@@ -33,6 +33,7 @@
 #include "egress/connection.h"
 #include "egress/dns_stream.h"
 #include "egress/flow.h"
+#include "egress/hand_on.h"
 #include "egress/own.h"
 #include "model/limits.h"
 
@@ -84,6 +85,10 @@ static int read_config(struct egress *egress, struct config *ret, sbr_error *err
         return err_set_errno(err, "egress", "cannot map the rules");
     close(EGRESS_CONFIG);
     if (network_decode(&in, &egress->network, err) < 0)
+        return err->code;
+    egress->has_secrets = buf_reader_u32(&in) != 0;
+    if (network_decode(&in, &egress->handed, err) < 0 ||
+        network_proxy_decode(&in, &egress->proxy, err) < 0)
         return err->code;
     egress->max_connections = buf_reader_u64(&in);
     egress->max_bytes[DIRECTION_IN] = buf_reader_u64(&in);
@@ -166,6 +171,17 @@ static void name_refused(void *context, const char *name, const struct decision 
     account_deny(context, &one);
 }
 
+/* The installer wants no network any more, and what it starts gets none. */
+static void network_close(void *context)
+{
+    struct egress *egress = context;
+
+    network_done(&egress->network);
+    egress->network = (struct network){ .mode = NETWORK_LOCALHOST, .closes = true, .closed = true };
+    connection_reset_all(egress);
+    flow_close_all(egress);
+}
+
 static void name_looked_up(void *context)
 {
     const struct egress *egress = context;
@@ -196,6 +212,14 @@ static void allow_resolver_files(int ruleset)
     }
 }
 
+/* Port 0: no word of NO_PROXY with a port is for it, and its connections find its addresses. */
+static bool by_proxy(void *context, const char *name)
+{
+    const struct egress *egress = context;
+
+    return network_proxy_is_for(&egress->proxy, name, 0);
+}
+
 static int prepare(struct egress *egress, const struct config *config, sbr_error *err)
 {
     const struct sigaction ignore = { .sa_handler = SIG_IGN };
@@ -223,7 +247,9 @@ static int prepare(struct egress *egress, const struct config *config, sbr_error
                                 .answer = answer,
                                 .context = egress,
                                 .refused = name_refused,
-                                .looked_up = name_looked_up };
+                                .looked_up = name_looked_up,
+                                .elsewhere = by_proxy,
+                                .close = network_close };
     dns_init(&egress->dns);
     return confined ? helper_confine_calls(config->filter, config->filter_size, err) : 0;
 }
@@ -343,6 +369,12 @@ static uint64_t wait_us(uint64_t until_us, uint64_t now_us)
     return until_us <= now_us ? 0 : ((until_us - now_us) / 1000 + 1) * 1000;
 }
 
+/* With that of sandbox-run-secrets, which works for the same program. */
+static uint64_t cpu_used_us(const struct egress *egress)
+{
+    return clock_read_us(CLOCK_PROCESS_CPUTIME_ID) - egress->started_us + egress->secrets_cpu_us;
+}
+
 /* Work for the program takes CPU time that its cgroup does not count.  The supervisor
  * counts it in the limit of CPU time; where the program has a share of the CPUs, egress has
  * one of the same size.  Returns how long to rest for that. */
@@ -353,7 +385,7 @@ static uint64_t keep_pace(struct egress *egress, uint64_t now_us)
     if (now_us - egress->looked_us < LOOK_US)
         return 0;
     egress->looked_us = now_us;
-    used_us = clock_read_us(CLOCK_PROCESS_CPUTIME_ID) - egress->started_us;
+    used_us = cpu_used_us(egress);
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): egress ends where there is no page */
     rest_us = pace_spend(&egress->pace, used_us - egress->page->cpu_us, now_us);
     egress->page->cpu_us = used_us;
@@ -434,7 +466,7 @@ int main(void)
         egress_exit(1);
     egress.page = page;
     if (read_config(&egress, &config, &err) < 0 || prepare(&egress, &config, &err) < 0 ||
-        receive_sockets(&egress, &err) < 0)
+        receive_sockets(&egress, &err) < 0 || hand_on_open(&egress, &err) < 0)
         fail(page, &err);
     if (loop_add(&egress.events, &alive, EPOLLIN | EPOLLRDHUP) < 0) {
         err_set_errno(&err, "egress", "cannot watch the supervisor");
@@ -447,6 +479,6 @@ int main(void)
     loop_remove(&egress.events, &alive);
     drain(&egress);
     connection_give_up(&egress);
-    page->cpu_us = clock_read_us(CLOCK_PROCESS_CPUTIME_ID) - egress.started_us;
+    page->cpu_us = cpu_used_us(&egress);
     egress_exit(0);
 }

@@ -35,6 +35,52 @@ static void deny(struct target *target, const struct decision *why)
     account_deny(target->egress, &one);
 }
 
+void target_deny_proxy(const struct target *target, const char *what)
+{
+    const struct network_proxy *proxy = &target->egress->proxy;
+    struct denial one = { .kind = DENIAL_CONNECT, .source = DENIAL_BY_HOST };
+
+    target_text(target, one.target);
+    snprintf(one.rule, sizeof(one.rule),
+             strchr(proxy->host, ':') ? DENIAL_HOST_RULE " the proxy [%.80s]:%u %s"
+                                      : DENIAL_HOST_RULE " the proxy %.80s:%u %s",
+             proxy->host, proxy->port, what);
+    snprintf(one.remedy, sizeof(one.remedy), "see whether it runs, or correct its address");
+    account_deny(target->egress, &one);
+}
+
+static void dial_proxy(void *context, const struct resolution *resolution)
+{
+    struct target *target = context;
+
+    target->asking = false;
+    target->n = resolution->n_addresses;
+    memcpy(target->addresses, resolution->addresses, target->n * sizeof(*target->addresses));
+    dial_interleave(target->addresses, target->n);
+    if (!target->n)
+        target_deny_proxy(target, "has no address");
+    target->found(target->context);
+}
+
+/* What was allowed is dialled, or else the proxy, which the supervisor has named: no rule opens it
+ * to the program. */
+static void go_on(struct target *target)
+{
+    const struct network_proxy *proxy = &target->egress->proxy;
+    struct resolution literal = { .n_addresses = 1 };
+
+    target->port = target->by_proxy ? proxy->port : target->asked.port;
+    if (!target->n || !target->by_proxy) {
+        target->found(target->context);
+    } else if (address_parse(proxy->host, &literal.addresses[0])) {
+        dial_proxy(target, &literal);
+    } else {
+        target->asking = true;
+        if (!resolver_ask(target->egress->resolver, proxy->host, dial_proxy, target))
+            dial_proxy(target, &(struct resolution){ 0 });
+    }
+}
+
 /* Keeps the addresses that may be dialled; exactly those are dialled. */
 static void decide(struct target *target, const struct address *addresses, unsigned int n)
 {
@@ -59,7 +105,21 @@ static void decide(struct target *target, const struct address *addresses, unsig
         deny(target, &refusal);
     if (target->n > 0 && !account_open(egress, target_text(target, text)))
         target->n = 0;
-    target->found(target->context);
+    go_on(target);
+}
+
+/* The proxy looks the name up: what is decided on is the name, by a rule that is for it. */
+static void decide_by_name(struct target *target)
+{
+    struct egress *egress = target->egress;
+    struct decision decision =
+        decide_name_at(&egress->network, target->entry->name, target->asked.port);
+    char text[TARGET_TEXT];
+
+    if (!decision.allowed)
+        deny(target, &decision);
+    target->n = decision.allowed && account_open(egress, target_text(target, text));
+    go_on(target);
 }
 
 static void looked_up(void *context, const struct resolution *resolution)
@@ -102,14 +162,27 @@ static void find_host_loopback(struct target *target)
     decide(target, both, ARRAY_LEN(both));
 }
 
+static bool goes_by_proxy(const struct target *target)
+{
+    char text[ADDRESS_TEXT_SIZE];
+    const char *name =
+        target->entry ? target->entry->name : address_format(&target->asked.address, text);
+
+    return target->is_stream && !target->host_loopback &&
+           network_proxy_is_for(&target->egress->proxy, name, target->asked.port);
+}
+
 void target_find(struct target *target)
 {
     const struct address *asked = &target->asked.address;
 
     target->n = 0;
     target->entry = names_of(&target->egress->names, asked);
+    target->by_proxy = goes_by_proxy(target);
     if (target->host_loopback)
         find_host_loopback(target);
+    else if (target->entry && target->by_proxy)
+        decide_by_name(target);
     else if (target->entry)
         find_name(target);
     else

@@ -11,6 +11,9 @@ struct target {
     struct egress *egress;
     struct endpoint asked;
     bool host_loopback;       /* a loopback address inside that a rule opens to the host's */
+    bool is_stream;           /* TCP, which a proxy can pass on                            */
+    bool by_proxy;            /* `addresses` and `port` are the proxy's                    */
+    uint16_t port;            /* that is dialled                                           */
     struct name_entry *entry; /* the name that the address stands for, or NULL             */
     struct address
         addresses[NAME_MAX_ADDRESSES]; /* that may be dialled; none: refused or not found */
@@ -26,5 +29,8 @@ void target_find(struct target *target);
 void target_forget(struct target *target);
 /* host:port, with the name where there is one. */
 const char *target_text(const struct target *target, char buf[TARGET_TEXT]);
+
+/* Notes that the proxy by which the target is reached does not work: "does not answer". */
+void target_deny_proxy(const struct target *target, const char *what);
 
 #endif

@@ -147,6 +147,16 @@ struct engine_reports {
     void (*pool_stuck)(struct pool *pool, const char *reason);
 };
 
+/* Of config.attendant. */
+struct attendant {
+    pid_t pid; /* 0: it does not run */
+    struct loop_watch death, ready;
+    bool has_served; /* one that was started */
+    uint64_t started_us, again_us, pause_us;
+    uint64_t n_restarts;
+    sbr_error failure; /* none has served */
+};
+
 struct engine {
     const struct engine_reports *reports;
     struct engine_config config;
@@ -155,7 +165,9 @@ struct engine {
         ((sbr_error *)NULL)->message)]; /* no sandbox can be kept ready; empty: some can */
     struct peer_home home;              /* our namespaces, which clients must share */
     struct loop events;
+    struct attendant attendant;
     struct queue queue;
+    uint32_t share; /* percent; the most that one of several callers may hold */
     struct pool_limits limits;
     struct loop_watch listener, signals;
     int listen_fd, signal_fd;
@@ -260,6 +272,16 @@ void cgroup_slots_put(struct engine *engine, struct slot_entry *slot);
 /* Cleans one slot; returns when to come back for more. */
 uint64_t cgroup_slots_clean(struct engine *engine, uint64_t now_us);
 void cgroup_slots_close_all(struct engine *engine);
+
+/* attendant.c */
+int attendant_start(struct engine *engine, sbr_error *err) must_check;
+bool attendant_is_ready(const struct engine *engine);
+/* Starts it again when it is time.  Returns when to come back. */
+uint64_t attendant_run(struct engine *engine, uint64_t now_us);
+/* Asks it to end; once more: at once. */
+void attendant_stop(struct engine *engine);
+/* Waits for that. */
+void attendant_end(struct engine *engine);
 
 /* maintenance.c: everything that a run does not wait for.  Returns the latest time to come back. */
 uint64_t maintenance_run(struct engine *engine, uint64_t now_us);

@@ -62,6 +62,7 @@ static void set_limits(struct engine *engine)
     slots = !config->slots && slots < LEAST_SLOTS ? LEAST_SLOTS : slots;
     queue_init(&engine->queue, slots, config->queue,
                config->per_caller && config->per_caller < slots ? config->per_caller : slots);
+    engine->share = config->share ? config->share : ENGINE_SHARE;
     engine->queue.memory = config->run_bytes ? config->run_bytes : all_memory() / 10 * 9;
     engine->max_clients = slots + config->queue + SPARE_CLIENTS;
     if (engine->max_clients > descriptors / 2)
@@ -104,6 +105,7 @@ static void signal_came(void *context, uint32_t events)
     (void)events;
     if (read(engine->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
         return;
+    attendant_stop(engine); /* what it has begun ends together with our runs */
     if (engine->draining) {
         engine->over = true;
         return;
@@ -160,6 +162,7 @@ static int start(struct engine *engine, char *path, sbr_error *err)
     link_init(&engine->free_slots);
     link_init(&engine->dirty_slots);
     engine->listen_fd = engine->signal_fd = engine->crash_cleanup_fd = -1;
+    engine->attendant.death.fd = engine->attendant.ready.fd = -1;
     engine->started_us = clock_now_us();
     engine->warm_next = engine->config.warm ? engine->config.warm : PREWARM_PRESET;
     if (!*engine->warm_next)
@@ -171,7 +174,9 @@ static int start(struct engine *engine, char *path, sbr_error *err)
         return err->code;
     runner_probe(&engine->runtime, RUNNER_LONG);
     prewarm_try(engine);
-    return start_listening(engine, path, err);
+    if (start_listening(engine, path, err) < 0)
+        return err->code;
+    return attendant_start(engine, err);
 }
 
 /* Runs when no event is left, or MAINTENANCE_AT_LEAST_US after the last time. */
@@ -182,7 +187,9 @@ static uint64_t look_after_all(struct engine *engine, uint64_t now_us, const cha
     if (engine->warm_next)
         prewarm_next(engine);
     next_us = maintenance_run(engine, now_us);
-    if (!engine->ready && !engine->draining && prewarm_is_over(engine)) {
+    next_us = attendant_run(engine, now_us) < next_us ? engine->attendant.again_us : next_us;
+    if (!engine->ready && !engine->draining && prewarm_is_over(engine) &&
+        attendant_is_ready(engine)) {
         engine->ready = true;
         notify_manager("READY=1");
         if (engine->config.on_ready)
@@ -220,7 +227,9 @@ static int turn_until_over(struct engine *engine, const char *path, sbr_error *e
         looked_us = now_us;
         timeout_us = time_until(look_after_all(engine, now_us, path));
     }
-    return 0;
+    if (engine->attendant.failure.code)
+        *err = engine->attendant.failure;
+    return engine->attendant.failure.code;
 }
 
 /* Ends everything that the engine made, and waits for that for a limited time. */
@@ -238,6 +247,7 @@ static void end_all(struct engine *engine)
     while (!link_is_alone(&engine->factories) && clock_now_us() < end_us)
         if (loop_turn(&engine->events, END_STEP_US) < 0)
             break;
+    attendant_end(engine);
     cgroup_slots_close_all(engine);
     crash_cleanup_stop(engine);
     loop_done(&engine->events);

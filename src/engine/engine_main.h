@@ -11,20 +11,32 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "job/job.h"
+
+/* A program that is kept running beside the engine and ends with it. */
+struct engine_attendant {
+    const char *name; /* for people: "the HTTP gateway" */
+    /* Starts it, and returns its pid.  It writes one byte to `ready_fd` when it serves. */
+    pid_t (*start)(void *context, int ready_fd, sbr_error *err);
+    /* It has ended, as the text says, and is started again after the pause. */
+    void (*report)(void *context, const char *how, uint64_t pause_ms);
+};
 
 struct engine_config {
     uint32_t slots;      /* runs at once; 0: by the number of CPUs */
     uint32_t queue;      /* further runs that wait */
     uint32_t per_caller; /* runs at once of one caller; 0: as many as slots */
+    uint32_t share;      /* percent of all that one of several callers may hold; 0: the preset */
     uint32_t park_min, park_max;
     uint64_t run_bytes;  /* that all runs may use together; 0: nine tenths of the memory */
     uint64_t pool_bytes; /* for ready sandboxes; 0: a quarter of the memory */
     const char *warm;    /* languages with commas, to prewarm; NULL: the most common ones */
     const char *preload; /* modules that zygotes load besides their own; NULL: none */
-    /* Called once, when runs are accepted and the languages are warm.  `why_cold` is NULL, or why
-     * this machine lets no sandbox be kept ready. */
+    const struct engine_attendant *attendant; /* NULL: none */
+    /* Called once, when runs are accepted, the languages are warm and the attendant serves.
+     * `why_cold` is NULL, or why this machine lets no sandbox be kept ready. */
     void (*on_ready)(void *context, const char *socket, const char *why_cold);
     /* A signal asked it to end; `running` runs may finish first. */
     void (*on_stop)(void *context, uint32_t running);
@@ -33,6 +45,7 @@ struct engine_config {
 
 #define ENGINE_COMMAND "command" /* as a language: runs without one */
 #define ENGINE_QUEUE 1024u
+#define ENGINE_SHARE 50u
 #define ENGINE_PARK_MIN 8u
 #define ENGINE_PARK_MAX 128u
 

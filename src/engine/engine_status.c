@@ -61,6 +61,8 @@ static void put_callers(struct jsonw *j, const struct queue *queue)
         jsonw_path(j, "name", caller->name);
         jsonw_number(j, "running", caller->n_running);
         jsonw_number(j, "queued", caller->n_waiting);
+        jsonw_number(j, "reserved_bytes", caller->memory_running);
+        jsonw_number(j, "share", caller->share);
         jsonw_close(j, '}');
     }
     jsonw_close(j, ']');
@@ -76,6 +78,19 @@ static void put_queue(struct jsonw *j, const struct engine *engine)
     jsonw_number(j, "queued", queue->n_waiting);
     jsonw_number(j, "queue_limit", queue->depth);
     jsonw_number(j, "per_caller", queue->per_caller);
+    jsonw_number(j, "share", engine->share);
+}
+
+static void put_attendant(struct jsonw *j, const struct engine *engine)
+{
+    const struct attendant *a = &engine->attendant;
+
+    if (!engine->config.attendant)
+        return;
+    jsonw_open(j, "gateway", '{');
+    jsonw_number(j, "pid", a->pid > 0 ? (uint64_t)a->pid : 0);
+    jsonw_number(j, "restarts", a->n_restarts);
+    jsonw_close(j, '}');
 }
 
 static void put_totals(struct jsonw *j, const struct engine *engine)
@@ -127,6 +142,7 @@ char *engine_status_json(const struct engine *engine)
     put_queue(&j, engine);
     put_totals(&j, engine);
     put_memory(&j, engine);
+    put_attendant(&j, engine);
     put_pools(&j, engine);
     put_callers(&j, &engine->queue);
     jsonw_close(&j, '}');

@@ -217,6 +217,7 @@ void lease_ask(struct client *client, const struct engine_request *request, int 
     }
     client->ticket.memory =
         request->memory_bytes < engine->queue.memory ? request->memory_bytes : engine->queue.memory;
+    client->ticket.share = request->share < engine->share ? request->share : engine->share;
     switch (queue_ask(&engine->queue, &client->ticket, caller)) {
     case QUEUE_ADMITTED:
         find_pool(client, request, blueprint_fd);
@@ -230,6 +231,9 @@ void lease_ask(struct client *client, const struct engine_request *request, int 
         break;
     case QUEUE_FULL:
         refuse(client, "the queue is full");
+        break;
+    case QUEUE_PART_FULL:
+        refuse(client, "this caller's part of the queue is full");
         break;
     case QUEUE_NO_MEMORY:
         refuse(client, "the engine has no memory left");

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define REST 8 /* this part of the memory no single run of one of several callers takes */
+
 void queue_init(struct queue *queue, uint32_t slots, uint32_t depth, uint32_t per_caller)
 {
     *queue = (struct queue){ .slots = slots, .depth = depth, .per_caller = per_caller };
@@ -54,9 +56,33 @@ static void forget_unused(struct queue_caller *caller)
     free(caller);
 }
 
-static bool may_run(const struct queue *queue, const struct queue_caller *caller)
+/* What a caller with this share may have of so many; at least one, if there are any. */
+static uint64_t part_of(uint64_t all, uint32_t share)
 {
-    return queue->n_running < queue->slots && caller->n_running < queue->per_caller;
+    uint64_t part = share && share < 100 ? all / 100 * share + all % 100 * share / 100 : all;
+
+    return part || !all ? part : 1;
+}
+
+static bool is_over_part(const struct queue *queue, const struct ticket *ticket)
+{
+    uint32_t share = ticket->caller->share;
+
+    return share && ticket->memory > part_of(queue->memory, share);
+}
+
+/* Its caller's part has room for it. */
+static bool may_run(const struct queue *queue, const struct ticket *ticket)
+{
+    const struct queue_caller *caller = ticket->caller;
+    uint64_t slots = part_of(queue->slots, caller->share);
+    uint64_t memory = part_of(queue->memory, caller->share);
+
+    if (queue->n_running >= queue->slots || caller->n_running >= slots ||
+        caller->n_running >= queue->per_caller)
+        return false;
+    return !queue->memory || !caller->share || !caller->n_running ||
+           (caller->memory_running <= memory && ticket->memory <= memory - caller->memory_running);
 }
 
 static bool has_memory(const struct queue *queue, const struct ticket *ticket)
@@ -66,35 +92,65 @@ static bool has_memory(const struct queue *queue, const struct ticket *ticket)
             ticket->memory <= queue->memory - queue->memory_running);
 }
 
+/* It is next, lacks nothing but memory, and must not be overtaken.  One that wants more than its
+ * caller's part has no such right. */
+static bool holds_up(const struct queue *queue, const struct ticket *ticket)
+{
+    return !has_memory(queue, ticket) && !is_over_part(queue, ticket);
+}
+
 static void admit(struct queue *queue, struct ticket *ticket)
 {
     ticket->state = TICKET_ADMITTED;
     ticket->caller->n_running++;
+    ticket->caller->memory_running += ticket->memory;
     queue->n_running++;
     queue->memory_running += ticket->memory;
+}
+
+/* A run of one of several callers never reserves all memory: the others would have none until its
+ * end. */
+static void set_part(const struct queue *queue, struct queue_caller *caller, struct ticket *ticket)
+{
+    uint64_t most = queue->memory - queue->memory / REST;
+
+    ticket->caller = caller;
+    if (ticket->share)
+        caller->share = ticket->share;
+    if (caller->share && caller->share < 100 && queue->memory && ticket->memory > most)
+        ticket->memory = most;
+}
+
+static enum queue_answer find_room(const struct queue *queue, const struct queue_caller *caller)
+{
+    if (queue->n_waiting >= queue->depth)
+        return QUEUE_FULL;
+    return caller->n_waiting < part_of(queue->depth, caller->share) ? QUEUE_WAITS : QUEUE_PART_FULL;
 }
 
 enum queue_answer queue_ask(struct queue *queue, struct ticket *ticket, const char *name)
 {
     char known[QUEUE_CALLER_SIZE];
     struct queue_caller *caller;
+    enum queue_answer answer;
 
     snprintf(known, sizeof(known), "%s", name);
     caller = get_caller(queue, known);
     if (!caller)
         return QUEUE_NO_MEMORY;
-    ticket->caller = caller;
-    if (!caller->n_waiting && !queue->is_short && may_run(queue, caller) &&
+    set_part(queue, caller, ticket);
+    if (!caller->n_waiting && !queue->is_short && may_run(queue, ticket) &&
         has_memory(queue, ticket)) {
         admit(queue, ticket);
         return QUEUE_ADMITTED;
     }
-    if (queue->n_waiting >= queue->depth) {
+    answer = find_room(queue, caller);
+    if (answer != QUEUE_WAITS) {
         ticket->caller = NULL;
         forget_unused(caller);
-        return QUEUE_FULL;
+        return answer;
     }
-    queue->is_short |= may_run(queue, caller) && !has_memory(queue, ticket);
+    queue->is_short |= may_run(queue, ticket) && holds_up(queue, ticket);
     ticket->state = TICKET_WAITS;
     list_append(&caller->waiting, &ticket->link);
     if (link_is_alone(&caller->ring))
@@ -123,11 +179,13 @@ struct ticket *queue_next(struct queue *queue)
         struct queue_caller *caller = link_owner(at, struct queue_caller, ring);
         struct ticket *ticket = link_owner(caller->waiting.next, struct ticket, link);
 
-        if (!may_run(queue, caller))
+        if (!may_run(queue, ticket))
             continue;
-        queue->is_short = !has_memory(queue, ticket);
+        queue->is_short = holds_up(queue, ticket);
         if (queue->is_short)
             return NULL;
+        if (!has_memory(queue, ticket))
+            continue;
         take_out(queue, ticket);
         if (caller->n_waiting) { /* its next turn comes last */
             link_remove(&caller->ring);
@@ -149,6 +207,7 @@ void queue_leave(struct queue *queue, struct ticket *ticket)
         take_out(queue, ticket);
     } else {
         caller->n_running--;
+        caller->memory_running -= ticket->memory;
         queue->n_running--;
         queue->memory_running -= ticket->memory;
     }

@@ -2,17 +2,22 @@
  *
  * The number of run slots is fixed; each run holds one from its admission to its end.  When all are
  * taken, runs wait, in one line per caller.  The callers take turns, so that a caller with a
- * thousand runs delays another with a single run by no more than one turn.  A caller may be limited
- * to fewer slots.
+ * thousand runs delays another with a single run by no more than one turn.
  *
  * Memory is reserved: what the admitted runs may use together stays within a bound.  A run whose
  * turn it is waits until there is enough, and no other one overtakes it.  One that needs more than
  * the bound runs alone.
  *
+ * Runs may last for years and are never taken back, so what is left for others has to be left
+ * before they ask.  A caller has a part: every one at most `per_caller` slots, and one of several
+ * (its tickets have a `share`) that percentage of slots, memory and waiting line, at least one of
+ * each.  A single run may need more memory than its caller's part: it is admitted while the caller
+ * holds nothing else, takes what others leave, holds up nobody, and never counts for all memory.
+ *
  * Pure: no system call, no clock.
  *
- *   (1) A ticket waits only while all slots are taken, or all those of its caller, or the memory.
- *   (2) `n_running` is the number of admitted tickets. */
+ *   (1) A ticket waits only while all slots are taken, or the memory, or its caller's part.
+ *   (2) `n_running` is the number of admitted tickets, `memory_running` what they reserve. */
 #ifndef ENGINE_QUEUE_H
 #define ENGINE_QUEUE_H
 
@@ -30,6 +35,9 @@ struct queue_caller {
     struct link waiting; /* tickets, oldest first */
     struct link *walk;   /* of queue_positions */
     uint32_t n_running, n_waiting;
+    uint64_t memory_running;
+    /* Of the last ticket that had one.  Those without one come from before there were several. */
+    uint32_t share;
     char name[QUEUE_CALLER_SIZE];
 };
 
@@ -40,6 +48,7 @@ struct ticket {
     struct queue_caller *caller;
     enum ticket_state state;
     uint64_t memory; /* what its run may use at most; set by the client */
+    uint32_t share;  /* percent that its caller may hold, as one of several; 0: no bound */
 };
 
 struct queue {
@@ -51,7 +60,13 @@ struct queue {
     struct link ring, known; /* of callers */
 };
 
-enum queue_answer { QUEUE_ADMITTED, QUEUE_WAITS, QUEUE_FULL, QUEUE_NO_MEMORY };
+enum queue_answer {
+    QUEUE_ADMITTED,
+    QUEUE_WAITS,
+    QUEUE_FULL,
+    QUEUE_PART_FULL, /* the caller's part of the waiting line is */
+    QUEUE_NO_MEMORY
+};
 
 void queue_init(struct queue *queue, uint32_t slots, uint32_t depth, uint32_t per_caller);
 

@@ -58,6 +58,7 @@ struct front_client {
     enum front_stage stage;
     bool plain;     /* libmicrohttpd does not have the connection; `gone` watches it */
     bool forwarded; /* plain: a request went to the gateway; its reply may not be out yet */
+    bool half;      /* plain: the client sends no more */
     bool closes;    /* plain: after the reply that is on its way */
     bool paused;    /* libmicrohttpd does not look at the connection */
     bool gathers;   /* a small body goes into `request` */

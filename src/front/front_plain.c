@@ -324,6 +324,14 @@ static enum step go_on(struct front_client *c)
     return turn(c);
 }
 
+/* The gateway takes a client that sends no more for gone, behind all requests that came whole.
+ * Those that the channel does not take yet are still to be read. */
+static void pass_end(struct front_client *c)
+{
+    if (c->half && !frames_is_waiting(&c->channel))
+        (void)shutdown(c->channel.fd, SHUT_WR);
+}
+
 static enum step take_channel(struct front_client *c, uint32_t events)
 {
     enum step step = STEP_WAIT;
@@ -333,6 +341,8 @@ static enum step take_channel(struct front_client *c, uint32_t events)
             return STEP_CLOSE;
         watch_channel(c);
         step = read_requests(c);
+        if (step >= STEP_ON)
+            pass_end(c);
     }
     if (step < STEP_ON || !(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
         return step;
@@ -359,8 +369,9 @@ static enum step take_client(struct front_client *c, uint32_t events)
         step = send_rest(c) ? go_on(c) : STEP_CLOSE;
     if (step >= STEP_ON && events & (EPOLLIN | EPOLLRDHUP))
         step = read_requests(c);
-    if (step >= STEP_ON && events & EPOLLRDHUP) /* the gateway takes the client for gone */
-        (void)shutdown(c->channel.fd, SHUT_WR);
+    c->half |= (events & EPOLLRDHUP) != 0;
+    if (step >= STEP_ON)
+        pass_end(c);
     return step;
 }
 

@@ -98,6 +98,7 @@ static void message_came(wslay_event_context_ptr frames,
                          const struct wslay_event_on_msg_recv_arg *message, void *context)
 {
     const size_t most = FRONT_FRAME_MAX - sizeof(struct front_head);
+    const uint8_t *bytes = message->msg ? message->msg : (const uint8_t *)""; /* of an empty one */
     struct front_client *c = context;
     size_t at = 0;
 
@@ -112,7 +113,7 @@ static void message_came(wslay_event_context_ptr frames,
                                (at + n < message->msg_length ? FRONT_MORE : 0)),
         };
 
-        (void)frames_send(&c->channel, &head, sizeof(head), message->msg + at, n);
+        (void)frames_send(&c->channel, &head, sizeof(head), bytes + at, n);
         at += n;
     } while (at < message->msg_length);
 }

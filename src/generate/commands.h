@@ -1,4 +1,4 @@
-/* The commands of sandbox-run-generate.  Each writes C text to `out`. */
+/* The commands of sandbox-run-generate.  Each writes C text, or JSON, to `out`. */
 #ifndef GENERATE_COMMANDS_H
 #define GENERATE_COMMANDS_H
 #include <stdio.h>
@@ -16,6 +16,12 @@ int generate_languages(FILE *out, const char *arch, char *const *paths, sbr_erro
 
 /* template_table[] from templates/; `arch` is NULL. */
 int generate_templates(FILE *out, const char *arch, char *const *paths, sbr_error *err) must_check;
+
+/* The schema of a request, as JSON, from model/request_fields.def; reads no files. */
+int generate_request(FILE *out, const char *arch, char *const *paths, sbr_error *err) must_check;
+
+/* tools.json of MCP, with the schemas of fields of a request. */
+int generate_tools(FILE *out, const char *arch, char *const *paths, sbr_error *err) must_check;
 
 /* netlink_scripts[]; reads no files, and `arch` is NULL. */
 int generate_netlink(FILE *out, const char *arch, char *const *paths, sbr_error *err) must_check;

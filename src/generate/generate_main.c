@@ -1,4 +1,5 @@
-/* sandbox-run-generate: turns policies/, languages/ and templates/ into C tables at build time.
+/* sandbox-run-generate: turns policies/, languages/ and templates/ into C tables at build time,
+ * and the table of a request's fields into JSON.
  *
  *   Should:  refuse everything it does not fully understand, in one sentence with file and line.
  *   Mustn't: leave an output behind when it fails; run on the machines that use the result. */
@@ -24,6 +25,8 @@ static const struct command commands[] = {
     { "sources", "ARCH OUT.c FILE.yaml...", true, true, generate_sources },
     { "languages", "OUT.c FILE.yaml...", false, true, generate_languages },
     { "netlink", "OUT.c", false, false, generate_netlink },
+    { "request", "OUT.json", false, false, generate_request },
+    { "tools", "OUT.json TOOLS.json", false, true, generate_tools },
     { "templates", "OUT.c LANGUAGE/NAME.EXTENSION.in...", false, true, generate_templates },
 };
 

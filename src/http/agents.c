@@ -1,6 +1,5 @@
 #include "http/agents.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "http/handlers.h"
+#include "http/holdings.h"
 #include "http/offload.h"
 #include "http/ownership.h"
 #include "http/problem.h"
@@ -15,49 +15,53 @@
 #include "http/sse_stream.h"
 #include "http/submission.h"
 
-#define AGENTS_MAX 256
 #define CLIENTS_MAX 64                  /* of one token; the one that was used least gives way */
 #define IDLE_US (3700 * 1000000ULL)     /* sessions of tools live for an hour without a cell */
 #define KEPT_BYTES ((uint64_t)64 * MIB) /* results and files of one token */
 
-/* Threads that make sessions count them one after the other. */
-static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
-
-static void count_one(void *context, const struct ownership *o)
+/* In a call's thread. */
+static int begin_session(void *context, const sbr_request *req, void **ret, sbr_error *err)
 {
-    (void)o;
-    ++*(unsigned int *)context;
+    const struct agent *agent = context;
+    const struct need need = need_of_session(req);
+    struct refusal refusal = { 0 };
+    struct held *held = NULL;
+
+    if (ledger_take(&agent->server->holdings.ledger, &agent->tenant, &need, NULL, NULL, &held,
+                    &refusal) < 0) {
+        *err = refusal.err;
+        return err->code;
+    }
+    *ret = held;
+    return 0;
 }
 
 /* In a call's thread. */
-static int session_made(void *context, const char *id, sbr_error *err)
+static int session_made(void *context, void *held, const char *id, const sbr_request *req,
+                        sbr_error *err)
 {
     const struct agent *agent = context;
-    struct ownership owner;
-    unsigned int n = 0;
-    int r;
+    struct ownership owner = { .id = "" };
+    json_t *facts;
+    int r = 0;
 
-    if (!admission_has_sessions(agent->server))
-        return err_set(err, SBR_E_BUSY, "session",
-                       "the memory of this machine is reserved for other sessions; close_session "
-                       "ends one");
-    if (agent->tenant.local)
+    if (!id) { /* it could not be made */
+        ledger_give_back(held);
         return 0;
+    }
+    facts = session_facts_write(&agent->tenant, req);
     snprintf(owner.own, sizeof(owner.own), "%s", id);
-    pthread_mutex_lock(&counting);
-    r = agent->tenant.sessions ? ownership_each(&agent->tenant, count_one, &n, err) : 0;
-    if (r == 0 && agent->tenant.sessions && n >= agent->tenant.sessions)
-        r = err_set(err, SBR_E_BUSY, "session",
-                    "the token allows %u sessions at once; close_session ends one",
-                    agent->tenant.sessions);
+    r = ownership_add(&agent->tenant, &owner, facts, err);
+    json_decref(facts);
     if (r == 0)
-        r = ownership_add(&agent->tenant, &owner, err);
-    pthread_mutex_unlock(&counting);
+        holdings_keep_session(agent->server, &agent->tenant, id, held);
+    else
+        ledger_give_back(held);
     return r;
 }
 
 struct ended_session {
-    const struct tenant *tenant;
+    const struct grant *tenant;
     const char *own;
 };
 
@@ -75,6 +79,7 @@ static void session_ended(void *context, const char *id)
     struct ended_session ended = { &agent->tenant, id };
     sbr_error ignored;
 
+    holdings_end_session(agent->server, id);
     if (!agent->tenant.local)
         (void)!ownership_each(&agent->tenant, forget_one, &ended, &ignored);
 }
@@ -126,20 +131,18 @@ static void free_agent(struct agent *agent)
     link_remove(&agent->link);
     mcp_server_free(agent->mcp);
     sbr_request_free(agent->base);
+    ledger_give_back(agent->held);
     free(agent);
 }
 
-static int make_server(struct agent *agent, struct submission_fault *fault)
+static int make_server(struct agent *agent, struct refusal *fault)
 {
-    const struct tenant *tenant = &agent->tenant;
+    const struct grant *tenant = &agent->tenant;
     const struct roots *roots = &agent->server->roots;
     struct mcp_settings settings = {
         .token = tenant->token_id,
         .runtime = agent->server->rt,
-        .ceilings = &tenant->ceilings,
-        .network = tenant->network,
-        .languages = tenant->languages[0] ? tenant->languages : NULL,
-        .no_packages = tenant->network < NETWORK_ALLOW,
+        .grant = &agent->tenant,
         .no_sessions = !(tenant->scopes & SCOPE_SESSIONS),
         .roots = roots_has(roots, tenant->name, false),
         .no_project = !(tenant->scopes & SCOPE_FILES) || !roots_has(roots, tenant->name, false),
@@ -151,8 +154,8 @@ static int make_server(struct agent *agent, struct submission_fault *fault)
     if (submission_base(agent->server, tenant, agent->workspace[0] ? agent->workspace : NULL,
                         &agent->base, fault) < 0)
         return -1;
-    agent->host = (struct mcp_host){ session_made, session_ended, admit_root,
-                                     changes_kept, may_apply,     agent };
+    agent->host = (struct mcp_host){ begin_session, session_made, session_ended, admit_root,
+                                     changes_kept,  may_apply,    agent };
     settings.base = agent->base;
     return mcp_server_new(&settings, &agent->mcp, &fault->err) < 0 ? -1 : 0;
 }
@@ -160,7 +163,7 @@ static int make_server(struct agent *agent, struct submission_fault *fault)
 static struct agent *make_agent(struct exchange *x, const char *workspace)
 {
     struct agent *agent = calloc(1, sizeof(*agent));
-    struct submission_fault fault = { .status = 0 };
+    struct refusal fault = { 0 };
 
     if (!agent) {
         exchange_reply(x, HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
@@ -170,38 +173,58 @@ static struct agent *make_agent(struct exchange *x, const char *workspace)
     snprintf(agent->workspace, sizeof(agent->workspace), "%s", workspace);
     link_init(&agent->link);
     link_init(&agent->clients);
-    if (make_server(agent, &fault) == 0) {
+    if (ledger_take(&x->server->holdings.ledger, &x->tenant, &(struct need){ .agents = 1 }, NULL,
+                    NULL, &agent->held, &fault) == 0 &&
+        make_server(agent, &fault) == 0) {
         list_append(&x->server->agents, &agent->link);
         return agent;
     }
-    submission_refuse(x, &fault);
+    holdings_refuse(x, &fault);
     sbr_request_free(agent->base);
+    ledger_give_back(agent->held);
     free(agent);
     return NULL;
 }
 
-/* Makes room by forgetting the one that was used least, if it has no call and no client. */
-static bool has_room(struct exchange *x)
+/* A tenant that asks for one more gives up the one that it used least, if that has no call and no
+ * client; where it has none, the tenant with most agents does. */
+static void make_room(struct exchange *x)
 {
-    struct agent *oldest = NULL;
-    unsigned int n = 0;
+    struct ledger *ledger = &x->server->holdings.ledger;
+    struct agent *own = NULL, *other = NULL;
+    unsigned int most = 0;
 
     list_each(at, &x->server->agents) {
         struct agent *agent = link_owner(at, struct agent, link);
+        unsigned int n = ledger_used(ledger, agent->tenant.name).agents;
+        bool mine = !strcmp(agent->tenant.name, x->tenant.name);
 
-        n++;
-        if (!agent->calls && link_is_alone(&agent->clients) &&
-            (!oldest || agent->used_us < oldest->used_us))
-            oldest = agent;
+        if (agent->calls || !link_is_alone(&agent->clients))
+            continue;
+        if (mine && (!own || agent->used_us < own->used_us))
+            own = agent;
+        if (!mine && (n > most || (n == most && agent->used_us < other->used_us))) {
+            other = agent;
+            most = n;
+        }
     }
-    if (n >= AGENTS_MAX && oldest)
-        free_agent(oldest);
-    else if (n >= AGENTS_MAX)
-        problem_reply(x, &(struct problem){ .status = HTTP_SERVICE_UNAVAILABLE,
-                                            .detail = "the gateway serves as many agents as it "
-                                                      "takes",
-                                            .retry_s = 10 });
-    return n < AGENTS_MAX || oldest;
+    if (own)
+        free_agent(own);
+    else if (other)
+        free_agent(other);
+}
+
+/* True: one more has a place. */
+static bool has_room(struct exchange *x)
+{
+    struct refusal ignored;
+    struct held *held = NULL;
+
+    if (ledger_take(&x->server->holdings.ledger, &x->tenant, &(struct need){ .agents = 1 }, NULL,
+                    NULL, &held, &ignored) < 0)
+        return false;
+    ledger_give_back(held);
+    return true;
 }
 
 struct agent *agents_find(struct exchange *x)
@@ -223,8 +246,11 @@ struct agent *agents_find(struct exchange *x)
             !strcmp(one->tenant.name, x->tenant.name) && !strcmp(one->workspace, workspace))
             agent = one;
     }
-    if (!agent && strlen(workspace) < sizeof(agent->workspace) && has_room(x))
+    if (!agent && strlen(workspace) < sizeof(agent->workspace)) {
+        if (!has_room(x))
+            make_room(x);
         agent = make_agent(x, workspace);
+    }
     if (agent)
         agent->used_us = clock_now_us();
     else if (!x->response)

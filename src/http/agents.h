@@ -19,9 +19,10 @@ struct sse_stream;
 struct agent {
     struct link link; /* of the server's agents */
     struct server *server;
-    struct tenant tenant;
+    struct grant tenant;
     char workspace[64]; /* as the tenant names it; empty: none */
     sbr_request *base;
+    struct held *held;
     struct mcp_host host;
     struct mcp_server *mcp;
     struct link clients;
@@ -51,19 +52,6 @@ void agents_close_client(struct agent_client *client);
 /* A call begins or ends; `client` may be NULL. */
 void agents_begin_call(struct agent *agent, struct agent_client *client);
 void agents_end_call(struct agent *agent, struct agent_client *client);
-/* Calls that run, of the tenant or of all (NULL). */
-static inline unsigned int agents_count(const struct server *server, const char *tenant)
-{
-    unsigned int n = 0;
-
-    list_each(at, (struct link *)&server->agents) {
-        const struct agent *agent = link_owner(at, struct agent, link);
-
-        if (!tenant || !strcmp(agent->tenant.name, tenant))
-            n += agent->calls;
-    }
-    return n;
-}
 /* Forgets those that nobody used for long. */
 void agents_tick(struct server *server, uint64_t now_us);
 /* The gateway ends. */

@@ -3,15 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "http/apart.h"
+#include "http/batch_jobs.h"
+#include "http/durable.h"
 #include "http/execution.h"
-#include "http/guard.h"
 #include "http/handlers.h"
+#include "http/holdings.h"
 #include "http/problem.h"
 #include "http/server.h"
 #include "http/submission.h"
 
 #define BATCH_MAX 256
-#define REPLY_MAX ((size_t)1 << 30)
 
 struct batch {
     struct exchange *x; /* NULL: the client left */
@@ -19,24 +21,30 @@ struct batch {
     size_t n, left;
 };
 
+/* What stands around the results, which the reply shares with their executions. */
+enum { HEAD, COMMA, NOTHING, TAIL, N_OWN };
+static const char *const own_texts[N_OWN] = { "{\"results\":[", ",", "null", "]}" };
+
 static void finish(struct batch *batch)
 {
-    struct buf out;
+    struct response_text *own[N_OWN], *texts[2 * BATCH_MAX + 1];
+    size_t n = 0;
 
-    buf_init(&out, REPLY_MAX);
-    buf_add_text(&out, "{\"results\":[");
+    for (size_t i = 0; i < N_OWN; i++)
+        own[i] = response_text_of(strdup(own_texts[i]));
     for (size_t i = 0; i < batch->n; i++) {
-        const struct execution *e = batch->items[i];
+        struct execution *e = batch->items[i];
 
-        buf_add_text(&out, i ? "," : "");
-        buf_add_text(&out, e && e->text ? e->text->bytes : "null");
+        texts[n++] = own[i ? COMMA : HEAD];
+        texts[n++] = e && e->text ? e->text : own[NOTHING];
         if (e)
-            batch->items[i]->held = false;
+            e->held = false;
     }
-    buf_add_text(&out, "]}");
+    texts[n++] = own[TAIL];
     if (batch->x)
-        exchange_reply(batch->x, HTTP_OK, JSON_TYPE, buf_take(&out, NULL));
-    buf_done(&out);
+        exchange_reply_texts(batch->x, HTTP_OK, JSON_TYPE, texts, n);
+    for (size_t i = 0; i < N_OWN; i++)
+        response_text_drop(own[i]);
     free(batch);
 }
 
@@ -60,33 +68,50 @@ static void client_left(struct exchange *x)
             execution_cancel(batch->items[i]);
 }
 
+/* A batch before its runs begin. */
+struct reading {
+    struct apart apart;
+    struct server *server;
+    struct grant tenant;
+    json_t *body;
+    struct refusal fault; /* of the first that is wrong */
+    bool wrong;
+    sbr_request *list[BATCH_MAX];
+    bool durable;           /* they go on without their client */
+    char *texts[BATCH_MAX]; /* that are put on record then */
+    size_t n;
+};
+
 /* All requests are read before the first one runs: a wrong one is refused with its place. */
-static int read_all(struct exchange *x, const json_t *requests, sbr_request **ret)
+static void read_all(struct apart *a)
 {
+    struct reading *r = link_owner(a, struct reading, apart);
+    struct refusal *fault = &r->fault;
+    char field[sizeof(fault->field)];
     const json_t *item;
     size_t i;
 
-    json_array_foreach(requests, i, item) {
-        struct submission_fault fault = { .status = 0 };
-        char field[sizeof(fault.field)];
-
+    json_array_foreach(json_object_get(r->body, "requests"), i, item) {
         if (json_is_object(item) &&
-            submission_read(x->server, &x->tenant, item, &ret[i], &fault) == 0)
+            submission_read(r->server, &r->tenant, item, &r->list[i], fault) == 0) {
+            r->texts[i] = r->durable ? json_dumps(item, JSON_COMPACT) : NULL;
             continue;
-        if (!fault.err.code)
-            err_set(&fault.err, SBR_E_INVALID, "request", "a request is a JSON object");
-        snprintf(field, sizeof(field), "requests/%zu%s%.30s", i, fault.field[0] ? "/" : "",
-                 fault.field);
-        memcpy(fault.field, field, sizeof(fault.field));
-        submission_refuse(x, &fault);
-        return -1;
+        }
+        if (!fault->err.code)
+            err_set(&fault->err, SBR_E_INVALID, "request", "a request is a JSON object");
+        snprintf(field, sizeof(field), "requests/%zu%s%.30s", i, fault->field[0] ? "/" : "",
+                 fault->field);
+        memcpy(fault->field, field, sizeof(fault->field));
+        r->wrong = true;
+        return;
     }
-    return 0;
 }
 
 static void fail_item(struct batch *batch, struct exchange *x, size_t i, const sbr_error *err)
 {
-    batch->items[i] = execution_open(x->server, &x->tenant);
+    struct refusal ignored; /* it takes nothing */
+
+    batch->items[i] = execution_open(x->server, &x->tenant, NULL, &ignored);
     if (batch->items[i])
         execution_end(batch->items[i], NULL, err);
     if (batch->items[i])
@@ -96,7 +121,6 @@ static void fail_item(struct batch *batch, struct exchange *x, size_t i, const s
 static void start_all(struct exchange *x, sbr_request **requests, size_t n)
 {
     struct batch *batch = calloc(1, sizeof(*batch));
-    sbr_error err;
 
     if (!batch) {
         exchange_reply(x, HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
@@ -105,11 +129,13 @@ static void start_all(struct exchange *x, sbr_request **requests, size_t n)
     batch->x = x;
     for (size_t i = 0; i < n; i++) {
         sbr_request *req = requests[i];
+        const struct need need = need_of_run(req);
+        struct refusal refusal = { 0 };
 
         requests[i] = NULL;
-        if (execution_start(x->server, &x->tenant, req, EXECUTION_WAITED, &batch->items[i], &err) <
-            0) {
-            fail_item(batch, x, i, &err);
+        if (execution_start(x->server, &x->tenant, req, EXECUTION_WAITED, &need, &batch->items[i],
+                            &refusal) < 0) {
+            fail_item(batch, x, i, &refusal.err);
         } else {
             batch->items[i]->held = true;
             batch->items[i]->ended = item_ended;
@@ -123,31 +149,72 @@ static void start_all(struct exchange *x, sbr_request **requests, size_t n)
         finish(batch);
 }
 
+/* Room for all of them or none: only the loop takes runs, so none is gone when they start.  False:
+ * it replied. */
+static bool has_room(struct exchange *x, size_t n, size_t starts)
+{
+    struct held *held =
+        holdings_take(x, &(struct need){ .runs = (unsigned int)n, .starts = (unsigned int)starts });
+
+    ledger_give_back(held);
+    return held;
+}
+
+static void start(struct apart *a, struct exchange *x)
+{
+    struct reading *r = link_owner(a, struct reading, apart);
+
+    if (x && r->wrong)
+        holdings_refuse(x, &r->fault);
+    else if (x && !(r->durable && batch_jobs_repeat(x)) && has_room(x, r->n, 0)) {
+        /* others may have begun meanwhile */
+        if (r->durable)
+            batch_jobs_start(x, r->list, r->texts, r->n);
+        else
+            start_all(x, r->list, r->n);
+    }
+    for (size_t i = 0; i < r->n; i++) {
+        sbr_request_free(r->list[i]);
+        free(r->texts[i]);
+    }
+    json_decref(r->body);
+    free(r);
+}
+
+static void begin(struct exchange *x, json_t *body, size_t n)
+{
+    struct reading *r = calloc(1, sizeof(*r));
+
+    if (!r) {
+        exchange_reply(x, HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
+        return;
+    }
+    r->apart = (struct apart){ read_all, start };
+    r->server = x->server;
+    r->tenant = x->tenant;
+    r->body = json_incref(body);
+    r->durable = durable_is_asked(x);
+    r->n = n;
+    apart_do(x, x->read != NULL, &r->apart);
+}
+
 void batches_create(struct exchange *x)
 {
-    sbr_request *list[BATCH_MAX] = { NULL };
     json_t *body = submission_body(x);
     const json_t *requests = json_object_get(body, "requests");
     size_t n = json_array_size(requests);
-    unsigned int running = execution_count(x->server, x->tenant.name);
 
     if (!body)
         return;
+    if (durable_is_asked(x) && batch_jobs_repeat(x)) {
+        json_decref(body);
+        return;
+    }
     if (!json_is_array(requests) || n == 0 || n > BATCH_MAX)
         problem_reply(x, &(struct problem){ .status = HTTP_UNPROCESSABLE_CONTENT,
                                             .detail = "`requests` is an array of 1 to 256 requests",
                                             .field = "requests" });
-    else if ((x->tenant.concurrency && running + n > x->tenant.concurrency) ||
-             execution_count(x->server, NULL) + n > x->server->options.running)
-        problem_reply(x,
-                      &(struct problem){ .status = HTTP_TOO_MANY_REQUESTS,
-                                         .detail = "the batch has more runs than may run at once",
-                                         .remedy = "send a smaller one",
-                                         .retry_s = 1,
-                                         .position = running + 1 });
-    else if (guard_takes(x, n - 1) && read_all(x, requests, list) == 0)
-        start_all(x, list, n);
-    for (size_t i = 0; i < n && i < BATCH_MAX; i++)
-        sbr_request_free(list[i]);
+    else if (has_room(x, n, n - 1)) /* the route has counted one start */
+        begin(x, body, n);
     json_decref(body);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/scope.h"
+#include "http/durable.h"
 #include "http/handlers.h"
 #include "http/offload.h"
 #include "http/problem.h"
@@ -20,19 +21,16 @@ struct reading {
     struct exchange *x; /* NULL: the client left */
     struct buf body;
     struct body_read *read;
-    struct tenant tenant;
+    struct grant tenant;
     bool message, marked; /* of MCP; the fingerprint is wanted */
     unsigned int flags;   /* of its route */
 };
 
-static struct link waiting = { &waiting, &waiting };
-static unsigned int readers;
-
-static void start_next(void);
+static void start_next(struct server *server);
 
 static bool is_large(const struct exchange *x)
 {
-    return x->route && x->route->flags & ROUTE_JSON && x->body.len > LARGE_BYTES;
+    return x->route && x->route->flags & (ROUTE_JSON | ROUTE_ANY_TYPE) && x->body.len > LARGE_BYTES;
 }
 
 static void free_read(void *context)
@@ -76,8 +74,9 @@ static int work(struct offload *o, sbr_error *err)
         mcp_message_read(r->body.data, r->body.len, &r->read->message);
     else
         r->read->tree = submission_parse(r->body.data, r->body.len, &r->read->fault);
-    if (r->flags & ROUTE_SESSION && r->read->tree)
-        sessions_take_bounds(r->read->tree, &r->read->bounds);
+    if (r->flags & ROUTE_SESSION && r->read->tree &&
+        sessions_take_bounds(r->read->tree, &r->read->bounds, &r->read->fault) < 0)
+        json_decref(take_ptr(r->read->tree));
     if (r->flags & ROUTE_RUN && r->read->tree)
         make_request(r);
     return 0;
@@ -89,8 +88,8 @@ static void go_on(struct reading *r)
 
     x->read = take_ptr(r->read);
     x->free_read = free_read;
-    /* What was read has all of it, and may wait for hours. */
-    if (!r->message && !(r->flags & ROUTE_RUN)) {
+    /* What was read has all of it, and may wait for hours; what is put on record is the text. */
+    if (!r->message && (!(r->flags & ROUTE_RUN) || durable_is_asked(x))) {
         buf_done(&x->body);
         x->body = r->body;
         buf_init(&r->body, 0);
@@ -101,14 +100,15 @@ static void go_on(struct reading *r)
 
 static void done(struct offload *o, const sbr_error *err)
 {
+    struct server *server = o->server;
     struct reading *r = o->extra;
 
     (void)err;
-    readers--;
+    server->readers--;
     if (r->x)
         go_on(r);
     free_reading(r);
-    start_next();
+    start_next(server);
 }
 
 static void refuse(struct reading *r)
@@ -122,21 +122,21 @@ static void refuse(struct reading *r)
     free_reading(r);
 }
 
-static void start_next(void)
+static void start_next(struct server *server)
 {
-    list_each(at, &waiting) {
+    list_each(at, &server->bodies) {
         struct reading *r = link_owner(at, struct reading, link);
         const struct offload o = { .work = work, .done = done, .extra = r };
 
-        if (readers >= READERS_MAX)
+        if (server->readers >= READERS_MAX)
             return;
         link_remove(&r->link);
         if (!r->x) {
             free_reading(r);
-        } else if (offload_start_own(r->server, &o) < 0) {
+        } else if (offload_start_own(server, &o) < 0) {
             refuse(r);
         } else {
-            readers++;
+            server->readers++;
         }
     }
 }
@@ -174,6 +174,6 @@ void body_take(struct exchange *x)
     buf_init(&x->body, x->server->options.max_body);
     link_init(&r->link);
     exchange_wait(x, client_left, r);
-    list_append(&waiting, &r->link);
-    start_next();
+    list_append(&r->server->bodies, &r->link);
+    start_next(r->server);
 }

@@ -12,7 +12,7 @@ struct body_read {
     json_t *tree;              /* NULL: there is a request, or `fault` says why not */
     sbr_request *req;          /* of a ROUTE_RUN, instead of the tree */
     sbr_session_bounds bounds; /* of a ROUTE_SESSION, beside it */
-    struct submission_fault fault;
+    struct refusal fault;
     struct mcp_message message; /* instead of the tree, where messages come */
     char fingerprint[SHA256_HEX_SIZE];
 };

@@ -7,10 +7,12 @@
 #include "base/scope.h"
 #include "http/execution.h"
 #include "http/handlers.h"
+#include "http/holdings.h"
 #include "http/offload.h"
 #include "http/ownership.h"
 #include "http/problem.h"
 #include "http/reader.h"
+#include "http/server.h"
 #include "http/submission.h"
 
 struct cell {
@@ -43,14 +45,19 @@ static void note_line(struct offload *o, const char *line, size_t len)
         execution_note(cell->execution, line, len);
 }
 
+static void free_cell(struct cell *cell)
+{
+    sbr_session_free(cell->session);
+    free(cell);
+}
+
 static void cell_over(struct offload *o, const sbr_error *err)
 {
     struct cell *cell = o->extra;
 
     if (cell->execution)
         execution_end(cell->execution, o->body, err);
-    sbr_session_free(cell->session);
-    free(cell);
+    free_cell(cell);
 }
 
 /* As a run without its client: the cell is interrupted, and its variables are kept. */
@@ -59,6 +66,20 @@ static void client_left(struct offload *o)
     const struct cell *cell = o->extra;
 
     (void)sbr_session_interrupt(cell->session);
+}
+
+/* False: replied. */
+static bool has_fields(struct exchange *x, const json_t *body)
+{
+    static const struct submission_field known[] = {
+        { "code", false }, { "language", false }, { "timeout_ms", true }, { "width", true }
+    };
+    struct refusal fault = { 0 };
+
+    if (submission_check_fields(body, known, ARRAY_LEN(known), &fault) == 0)
+        return true;
+    holdings_refuse(x, &fault);
+    return false;
 }
 
 /* False: replied. */
@@ -75,65 +96,65 @@ static bool has_width(struct exchange *x, const json_t *body)
     return false;
 }
 
-/* A second kernel is bound as the first one. */
-static bool has_language(struct exchange *x, const json_t *body)
-{
-    const char *language = json_string_value(json_object_get(body, "language"));
-
-    if (!language || tenant_allows_language(&x->tenant, language))
-        return true;
-    problem_reply(x, &(struct problem){ .status = HTTP_FORBIDDEN,
-                                        .detail = TENANT_OTHER_LANGUAGE,
-                                        .field = "language" });
-    return false;
-}
-
-/* A cell is a run among those of its tenant. */
-static bool has_room(struct exchange *x)
-{
-    struct problem full;
-
-    if (execution_has_room(x->server, &x->tenant, &full))
-        return true;
-    problem_reply(x, &full);
-    return false;
-}
-
+/* NULL: replied. */
 static struct cell *open_cell(struct exchange *x, json_t *body)
 {
     struct cell *cell = calloc(1, sizeof(*cell));
-    json_int_t timeout = json_integer_value(json_object_get(body, "timeout_ms"));
+    const char *language = json_string_value(json_object_get(body, "language"));
+    struct refusal refusal = { 0 };
     struct ownership owner;
-    sbr_error err = { 0 };
 
     if (!cell)
-        err_set_oom(&err, "http");
-    if (cell && ownership_find(&x->tenant, x->words[0], &owner, &err) == 0 &&
-        sbr_session_open(owner.own, &cell->session, &err) == 0) {
-        cell->timeout_ms = timeout > 0 ? (uint64_t)timeout : 0;
+        err_set_oom(&refusal.err, "http");
+    if (cell)
+        cell->timeout_ms = (uint64_t)json_integer_value(json_object_get(body, "timeout_ms"));
+    if (cell && ownership_find(&x->tenant, x->words[0], &owner, &refusal.err) == 0 &&
+        sessions_admit(x, language, &cell->timeout_ms, &refusal) == 0 &&
+        sbr_session_open(owner.own, &cell->session, &refusal.err) == 0) {
         sbr_session_set_width(cell->session,
                               (unsigned int)json_integer_value(json_object_get(body, "width")));
         return cell;
     }
     free(cell);
-    problem_reply_error(x, &err);
+    holdings_refuse(x, &refusal);
     return NULL;
+}
+
+/* Its token was revoked. */
+static void interrupt_cell(void *context)
+{
+    const struct cell *cell = context;
+
+    (void)sbr_session_interrupt(cell->session);
+}
+
+/* A cell is a run among those of its tenant, whoever reads its events; false: replied. */
+static bool take_place(struct exchange *x, struct cell *cell, struct offload *o)
+{
+    const struct need need = { .runs = 1 };
+    struct refusal refusal = { 0 };
+
+    if (ledger_take(&x->server->holdings.ledger, &x->tenant, &need, interrupt_cell, cell, &o->held,
+                    &refusal) == 0)
+        return true;
+    holdings_refuse(x, &refusal);
+    return false;
 }
 
 static void stream(struct exchange *x, struct cell *cell, const struct offload *o)
 {
+    struct refusal ignored;
     struct execution *e;
 
-    cell->execution = execution_open(x->server, &x->tenant);
-    if (!cell->execution) {
+    e = cell->execution = execution_open(x->server, &x->tenant, NULL, &ignored);
+    if (!e) {
         exchange_reply(x, HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
-        sbr_session_free(cell->session);
-        free(cell);
+        free_cell(cell);
+        ledger_give_back(o->held);
         free(o->words[WORD_CODE]);
         free(o->words[WORD_LANGUAGE]);
         return;
     }
-    e = cell->execution;
     if (offload_start_alone(x, o) < 0)
         return; /* cell_over has freed the cell and ended the execution */
     reader_open(e, x, exchange_accepts(x), 0);
@@ -154,21 +175,21 @@ void cells_create(struct exchange *x)
         problem_reply(x, &(struct problem){ .status = HTTP_UNPROCESSABLE_CONTENT,
                                             .detail = "a cell needs `code`, a string",
                                             .field = "code" });
-    cell = json_is_string(code) && has_width(x, body) && has_language(x, body) && has_room(x)
-               ? open_cell(x, body)
-               : NULL;
-    if (cell) {
+    cell = json_is_string(code) && has_fields(x, body) && has_width(x, body) ? open_cell(x, body)
+                                                                             : NULL;
+    if (cell && !take_place(x, cell, &o)) {
+        free_cell(cell);
+    } else if (cell) {
         o.extra = cell;
         o.word_len = json_string_length(code);
         o.words[WORD_CODE] = malloc(o.word_len + 1);
         if (o.words[WORD_CODE])
             memcpy(o.words[WORD_CODE], json_string_value(code), o.word_len + 1);
         o.words[WORD_LANGUAGE] = language ? strdup(language) : NULL;
-        o.counts = strcmp(exchange_accepts(x), JSON_TYPE) == 0; /* or its execution does */
-        if (!o.counts)
-            stream(x, cell, &o);
-        else
+        if (strcmp(exchange_accepts(x), JSON_TYPE) == 0)
             offload_start(x, &o);
+        else
+            stream(x, cell, &o);
     }
     json_decref(body);
 }

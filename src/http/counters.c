@@ -40,6 +40,15 @@ static void count_row(struct counters *counters, const char *language, const cha
     counters->rows[counters->n_rows++] = (struct counters_row){ language, outcome, 1 };
 }
 
+/* Where its sandbox came from: docs/engine.md. */
+static const char *const startup_names[COUNTERS_N_STARTUPS] = { "cold", "forked", "parked" };
+
+static void count_startup(struct counters *counters, const char *startup)
+{
+    for (size_t i = 0; i < COUNTERS_N_STARTUPS; i++)
+        counters->startups[i] += startup && !strcmp(startup, startup_names[i]);
+}
+
 void counters_add_run(struct counters *counters, const char *language, const sbr_result *result,
                       uint64_t total_us)
 {
@@ -49,6 +58,8 @@ void counters_add_run(struct counters *counters, const char *language, const sbr
     if (!result)
         return;
     observe(&counters->startup, result->usage.startup_us);
+    if (result->usage.startup_us) /* one that was cancelled before has not begun in any */
+        count_startup(counters, result->startup);
     counters->out_bytes += result->out.total;
     counters->errout_bytes += result->err.total;
 }
@@ -92,6 +103,11 @@ static void print_rows(const struct counters *counters, struct buf *out)
         buf_printf(out,
                    "sandbox_run_executions_total{language=\"%s\",outcome=\"%s\"} %" PRIu64 "\n",
                    counters->rows[i].language, counters->rows[i].outcome, counters->rows[i].n);
+    buf_add_text(out, "# HELP sandbox_run_startups_total Runs by where their sandbox came from.\n"
+                      "# TYPE sandbox_run_startups_total counter\n");
+    for (size_t i = 0; i < COUNTERS_N_STARTUPS; i++)
+        buf_printf(out, "sandbox_run_startups_total{startup=\"%s\"} %" PRIu64 "\n",
+                   startup_names[i], counters->startups[i]);
     buf_add_text(out, "# HELP sandbox_run_http_requests_total Requests that were answered.\n"
                       "# TYPE sandbox_run_http_requests_total counter\n");
     for (size_t i = 1; i < ARRAY_LEN(counters->requests); i++)

@@ -9,6 +9,7 @@
 
 #define COUNTERS_MAX_ROWS 512
 #define COUNTERS_N_BUCKETS 11
+#define COUNTERS_N_STARTUPS 3
 
 struct counters_row {
     const char *language; /* static, or "command" */
@@ -27,6 +28,7 @@ struct counters {
     struct counters_histogram duration, startup;
     uint64_t requests[6]; /* by the first digit of their status */
     uint64_t refused;     /* without a right, or without room */
+    uint64_t startups[COUNTERS_N_STARTUPS];
     uint64_t out_bytes, errout_bytes;
     uint64_t cancelled_by_client;
 };

@@ -5,8 +5,12 @@
 #ifndef HTTP_DIALECT_H
 #define HTTP_DIALECT_H
 
+#include <jansson.h>
+
 #include "http/problem.h"
 #include "http/route.h"
+
+struct execution;
 
 struct dialect {
     const char *name;
@@ -14,6 +18,10 @@ struct dialect {
     const char *const *token_headers; /* besides Authorization; NULL ends it */
     /* Replies; problem_reply calls it for exchanges of this dialect. */
     void (*refuse)(struct exchange *x, const struct problem *problem);
+    /* A run of this dialect that was on record when the gateway started, with its note: it is over
+     * (execution_is_over), or it is still to end.  False: the note is wrong, or what it asks for is
+     * not allowed any more.  NULL: none is ever on record. */
+    bool (*restore)(struct execution *e, const json_t *note);
     /* Each second, on the loop; may be NULL. */
     void (*tick)(struct server *server, uint64_t now_us);
     /* When the gateway ends; may be NULL. */

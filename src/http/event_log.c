@@ -11,10 +11,16 @@ void event_log_init(struct event_log *log, size_t max)
     *log = (struct event_log){ .max = max };
 }
 
+static void drop_line(struct event_log_line *line)
+{
+    free(line->text);
+    response_text_drop(line->result);
+}
+
 void event_log_done(struct event_log *log)
 {
     for (size_t i = 0; i < log->n; i++)
-        free(log->lines[(log->at + i) % log->capacity].text);
+        drop_line(&log->lines[(log->at + i) % log->capacity]);
     free(log->lines);
     *log = (struct event_log){ .max = log->max };
 }
@@ -40,7 +46,7 @@ static void drop_oldest(struct event_log *log)
     struct event_log_line *line = &log->lines[log->at];
 
     log->bytes -= line->len;
-    free(line->text);
+    drop_line(line);
     log->at = (log->at + 1) % log->capacity;
     log->n--;
     log->first++;
@@ -53,14 +59,15 @@ static int take_line(struct event_log *log, char *text, size_t len)
         free(text);
         return -1;
     }
-    log->lines[(log->at + log->n++) % log->capacity] = (struct event_log_line){ text, len };
+    log->lines[(log->at + log->n++) % log->capacity] =
+        (struct event_log_line){ .text = text, .len = len };
     log->bytes += len;
     while (log->bytes > log->max && log->n > 1)
         drop_oldest(log);
     return 0;
 }
 
-/* The result of a run may have as many bytes as the run wrote. */
+/* The result of a cell may have as many bytes as the cell wrote. */
 static bool is_one_long_line(const struct buf *text)
 {
     return text->len >= LONG_LINE &&
@@ -86,6 +93,14 @@ int event_log_add(struct event_log *log, struct buf *text)
         at += len + 1;
     }
     return text->failed ? -1 : 0;
+}
+
+int event_log_add_end(struct event_log *log, struct buf *text, struct response_text *result)
+{
+    if (!result || !text->len || event_log_add(log, text) < 0)
+        return -1;
+    log->lines[(log->at + log->n - 1) % log->capacity].result = response_text_share(result);
+    return 0;
 }
 
 const struct event_log_line *event_log_get(const struct event_log *log, uint64_t number)

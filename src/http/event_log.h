@@ -6,10 +6,12 @@
 #define HTTP_EVENT_LOG_H
 
 #include "base/buf.h"
+#include "http/response_text.h"
 
 struct event_log_line {
     char *text; /* JSON, without its newline */
     size_t len;
+    struct response_text *result; /* stands behind the text, and a brace behind it; NULL: none */
 };
 
 struct event_log {
@@ -24,6 +26,9 @@ void event_log_done(struct event_log *log);
 /* Adds the lines of `text`, each with a newline; one that is alone and long is taken out of it.
  * 0, or -1 without memory. */
 int event_log_add(struct event_log *log, struct buf *text);
+/* The same of lines of which the last is an object up to the value of its last member.  That value
+ * is the result of the run, which the log only shares. */
+int event_log_add_end(struct event_log *log, struct buf *text, struct response_text *result);
 /* The line with this number; NULL: it is gone, or not there yet. */
 const struct event_log_line *event_log_get(const struct event_log *log, uint64_t number);
 /* The number that the next line gets. */

@@ -166,7 +166,9 @@ static void add_common_headers(struct response *response)
 
 void exchange_reply_with(struct exchange *x, unsigned int status, struct response *response)
 {
-    if (x->response || !response) { /* the first reply stands */
+    bool waited = x->visitor->life == LIFE_WAITING;
+
+    if (!response || !life_take(&x->visitor->life, LIFE_REPLY)) {
         response_free(response);
         return;
     }
@@ -177,16 +179,15 @@ void exchange_reply_with(struct exchange *x, unsigned int status, struct respons
     add_common_headers(response);
     x->status = status;
     x->response = response;
-    if (x->waits)
+    if (waited)
         x->left = NULL;
-    x->waits = false;
     link_remove(&x->link);
     exchange_resume(x);
 }
 
 void exchange_resume(struct exchange *x)
 {
-    if (x->received && link_is_alone(&x->ready))
+    if (life_take(&x->visitor->life, LIFE_MORE) && link_is_alone(&x->ready))
         list_append(&x->server->ready, &x->ready);
 }
 
@@ -202,11 +203,15 @@ void exchange_reply_bytes(struct exchange *x, unsigned int status, const char *t
     exchange_reply_with(x, body ? status : HTTP_SERVICE_UNAVAILABLE, response);
 }
 
-void exchange_reply_text(struct exchange *x, unsigned int status, const char *type,
-                         struct response_text *text)
+void exchange_reply_texts(struct exchange *x, unsigned int status, const char *type,
+                          struct response_text *const *texts, size_t n)
 {
-    struct response *response = text ? response_of_text(text) : NULL;
+    struct response *response;
+    size_t there = 0;
 
+    while (there < n && texts[there])
+        there++;
+    response = there == n ? response_of_texts(texts, n) : NULL;
     if (!response) {
         exchange_reply_bytes(x, status, type, NULL, 0);
         return;
@@ -234,16 +239,14 @@ void exchange_watch(struct exchange *x, void (*left)(struct exchange *x), void *
 
 void exchange_go_on(struct exchange *x)
 {
+    (void)life_take(&x->visitor->life, LIFE_GO_ON);
     x->left = NULL;
-    x->waits = false;
     link_remove(&x->link);
 }
 
 void exchange_wait(struct exchange *x, void (*left)(struct exchange *x), void *subject)
 {
     exchange_watch(x, left, subject);
-    if (x->waits) /* one call led to the next */
-        return;
-    x->waits = true;
-    list_append(&x->server->waiting, &x->link);
+    if (life_take(&x->visitor->life, LIFE_WAIT) && link_is_alone(&x->link))
+        list_append(&x->server->waiting, &x->link);
 }

@@ -5,12 +5,12 @@
 #ifndef HTTP_EXCHANGE_H
 #define HTTP_EXCHANGE_H
 
+#include "admit/grant.h"
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/loop.h"
 #include "http/http_words.h"
 #include "http/response.h"
-#include "http/tenant.h"
 #include "http/visitor.h"
 
 #define EXCHANGE_MAX_WORDS 3
@@ -37,14 +37,11 @@ struct exchange {
     struct buf body;
     void *read; /* a struct body_read, of a body that is large; NULL: none */
     void (*free_read)(void *read);
-    struct tenant tenant;
+    struct grant tenant;
     uint64_t began_us;
     unsigned int status;
     const char *reason;               /* the short word of a problem; NULL: the reply is none */
     struct response *response;        /* NULL: not yet */
-    bool received;                    /* nothing more of the request comes */
-    bool begun, whole;                /* how much of the reply was sent */
-    bool waits;                       /* for exchange_reply from the loop */
     void (*left)(struct exchange *x); /* the client is gone; set with `subject` */
     void *subject;
 };
@@ -69,9 +66,10 @@ const char *exchange_accepts(const struct exchange *x);
 void exchange_reply(struct exchange *x, unsigned int status, const char *type, char *body);
 void exchange_reply_bytes(struct exchange *x, unsigned int status, const char *type, char *body,
                           size_t len);
-/* The same of bytes that stay where they are. */
-void exchange_reply_text(struct exchange *x, unsigned int status, const char *type,
-                         struct response_text *text);
+/* The same of texts that stay where they are, one behind the other; NULL among them: memory ran
+ * out. */
+void exchange_reply_texts(struct exchange *x, unsigned int status, const char *type,
+                          struct response_text *const *texts, size_t n);
 void exchange_reply_with(struct exchange *x, unsigned int status, struct response *response);
 /* Adds a header to a reply that is made, and not sent. */
 void exchange_add_header(struct exchange *x, const char *name, const char *value);

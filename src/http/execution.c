@@ -6,33 +6,23 @@
 #include <sys/eventfd.h>
 
 #include "base/clock.h"
-#include "base/json_read.h"
 #include "base/scope.h"
-#include "http/agents.h"
+#include "base/text.h"
+#include "http/execution_record.h"
 #include "http/execution_result.h"
 #include "http/execution_trees.h"
-#include "http/offload.h"
 #include "http/ownership.h"
 #include "http/reader.h"
 #include "http/server.h"
-#include "http/token.h"
 #include "http/websocket.h"
 #include "lib/runner.h"
 
-#define KEPT_US (10 * 60 * 1000000ULL) /* after the end                             */
-#define KEPT_BYTES ((size_t)256 << 20) /* of all results and events                 */
-#define LOG_BYTES ((size_t)4 << 20)    /* of the events of one run                  */
-#define KEPT_MAX 4096                  /* runs that are over                        */
-#define ALONE_US (15 * 1000000ULL)     /* how long a streamed run waits for readers */
-#define RETRY_S 1
+#define LOG_BYTES ((size_t)4 << 20) /* of the events of one run */
 #define LINES_MAX ((size_t)1 << 30)
 
 static void recount(struct execution *e)
 {
-    size_t bytes = e->log.bytes + (e->text ? e->text->len : 0);
-
-    e->server->kept_bytes += bytes - e->counted_bytes;
-    e->counted_bytes = bytes;
+    e->counted_bytes = e->log.bytes + (e->text ? e->text->len : 0);
 }
 
 static void wake(struct execution *e)
@@ -41,13 +31,19 @@ static void wake(struct execution *e)
     websocket_wake(e);
 }
 
-static void note(struct execution *e, struct buf *lines)
+/* Events that are missing must not go unnoticed. */
+static void noted(struct execution *e, int r, struct buf *lines)
 {
-    if (event_log_add(&e->log, lines) < 0)
-        execution_cancel(e); /* events that are missing must not go unnoticed */
+    if (r < 0)
+        execution_cancel(e);
     buf_done(lines);
     recount(e);
     wake(e);
+}
+
+static void note(struct execution *e, struct buf *lines)
+{
+    noted(e, event_log_add(&e->log, lines), lines);
 }
 
 static void output_came(void *context, int number, const char *data, size_t len)
@@ -68,7 +64,7 @@ static void event_came(void *context, const sbr_event *event)
     e->queue_before = event->type == SBR_EVENT_QUEUE ? event->queue_before : 0;
     e->began |= event->type == SBR_EVENT_STAGE;
     if (event->type == SBR_EVENT_STAGE)
-        e->need.memory = runner_memory_left(e->job);
+        ledger_set_memory(e->reserved, need_memory_left(e->job));
     if (event->type == SBR_EVENT_STDIN)
         websocket_wake(e);
     if (event->type == SBR_EVENT_STDIN && e->room)
@@ -87,7 +83,7 @@ void execution_reply(const struct execution *e, struct exchange *x)
     else if (e->is_error)
         problem_reply_error(x, &e->err);
     else
-        exchange_reply_text(x, HTTP_OK, JSON_TYPE, e->text);
+        exchange_reply_texts(x, HTTP_OK, JSON_TYPE, &e->text, 1);
 }
 
 static void add_end(struct execution *e)
@@ -97,8 +93,23 @@ static void add_end(struct execution *e)
     if (!e->keeps_events)
         return;
     buf_init(&lines, LINES_MAX);
-    event_lines_end(&e->lines, execution_result(e), &lines);
-    note(e, &lines);
+    event_lines_end_head(&e->lines, &lines);
+    noted(e, event_log_add_end(&e->log, &lines, e->text), &lines);
+}
+
+static void give_back(struct execution *e)
+{
+    ledger_give_back(take_ptr(e->reserved));
+}
+
+/* Others learn of the end: what they learn is the same after a restart. */
+void execution_settle(struct execution *e)
+{
+    add_end(e);
+    recount(e);
+    wake(e);
+    if (e->settled)
+        e->settled(e, e->ended_context);
 }
 
 /* `text` is the result, if it was written already. */
@@ -123,29 +134,25 @@ static void finish_with(struct execution *e, sbr_result *result, struct response
     counters_add_run(&e->server->counters, result ? result->language.name : NULL, result,
                      e->ended_us - e->started_us);
     spans_add(&e->server->spans, e, result ? result->report.exit_code : -1);
-    if (result && e->ended) {
-        e->files = result->files; /* replies do not say where they are */
-        result->files = (struct output_files){ .n = 0 };
-    }
+    if (result && !e->digested)
+        e->digested = execution_result_digest(e, e->text, result);
     sbr_result_free(result);
     loop_remove(&e->server->loop, &e->watch);
     e->spent = take_ptr(e->job);
     list_append(&e->server->spent, &e->spending);
     link_remove(&e->live);
-    add_end(e);
-    recount(e);
-    wake(e);
+    give_back(e);
+    if (!e->durable)
+        execution_settle(e);
     e->waiter = NULL;
     if (waiter)
         execution_reply(e, waiter);
     if (e->ended)
         e->ended(e, e->ended_context);
-    output_files_done(&e->files);
-}
-
-json_t *execution_tree(const struct execution *e)
-{
-    return e->tree ? json_incref(e->tree) : json_read_own(execution_result(e), JSON_ALLOW_NUL);
+    if (e->durable)
+        execution_record_end(e, execution_settle);
+    if (e->form || e->ended)
+        json_decref(take_ptr(e->digested));
 }
 
 static void finish(struct execution *e, sbr_result *result, const sbr_error *err)
@@ -174,6 +181,12 @@ static void begin_job(struct execution *e)
         execution_cancel(e);
 }
 
+void execution_begin(struct execution *e)
+{
+    if (!runner_has_trees(e->job) || !execution_trees_are_later(e, begin_job))
+        begin_job(e);
+}
+
 static int connect_job(struct execution *e, sbr_error *err)
 {
     sbr_job *job = e->job;
@@ -186,7 +199,8 @@ static int connect_job(struct execution *e, sbr_error *err)
         (e->takes_stdin && sbr_job_write_stdin(job, "", 0) < 0))
         return err_set(err, SBR_E_BUG, "http", "the job has begun already");
     e->watch = loop_watch_of(sbr_job_fd(job), job_event, e);
-    if (runner_has_trees(job) && execution_trees_are_later(e, begin_job))
+    if (e->mode == EXECUTION_QUEUED ||
+        (runner_has_trees(job) && execution_trees_are_later(e, begin_job)))
         return 0;
     if (loop_add(&e->server->loop, &e->watch, EPOLLIN) < 0)
         return err_set_errno(err, "http", "cannot watch the job");
@@ -204,7 +218,7 @@ static void add_start(struct execution *e)
     note(e, &lines);
 }
 
-static struct execution *make(struct server *server, const struct tenant *tenant, sbr_request *req,
+static struct execution *make(struct server *server, const struct grant *tenant, sbr_request *req,
                               enum execution_mode mode)
 {
     struct execution *e = calloc(1, sizeof(*e));
@@ -221,8 +235,6 @@ static struct execution *make(struct server *server, const struct tenant *tenant
     e->takes_stdin = e->keeps_events && req && !req->stdin_data;
     e->started_us = e->lines.started_us = clock_now_us();
     e->created_us = clock_read_us(CLOCK_REALTIME);
-    if (req)
-        e->need = admission_need_of(req);
     snprintf(e->tenant, sizeof(e->tenant), "%s", tenant->name);
     snprintf(e->token_id, sizeof(e->token_id), "%s", tenant->token_id);
     snprintf(e->language, sizeof(e->language), "%s", req && req->language ? req->language : "");
@@ -235,19 +247,40 @@ static struct execution *make(struct server *server, const struct tenant *tenant
     return e;
 }
 
-int execution_start(struct server *server, const struct tenant *tenant, sbr_request *req,
-                    enum execution_mode mode, struct execution **ret, sbr_error *err)
+/* The token that started it was revoked: it ends at once, without a grace period. */
+static void end_revoked(void *context)
+{
+    struct execution *e = context;
+
+    if (e->cancelled)
+        return;
+    execution_cancel(e);
+    execution_cancel(e);
+}
+
+static int take(struct execution *e, const struct grant *tenant, const struct need *need,
+                struct refusal *refusal)
+{
+    return ledger_take(&e->server->holdings.ledger, tenant, need, end_revoked, e, &e->reserved,
+                       refusal);
+}
+
+int execution_start(struct server *server, const struct grant *tenant, sbr_request *req,
+                    enum execution_mode mode, const struct need *need, struct execution **ret,
+                    struct refusal *refusal)
 {
     struct execution *e = make(server, tenant, req, mode);
 
     if (!e) {
         sbr_request_free(req);
-        return err_set_oom(err, "http");
+        err_set_oom(&refusal->err, "http");
+        return -1;
     }
-    if (admission_check(server, &e->need, err) < 0 ||
-        sbr_job_start(server->rt, req, &e->job, err) < 0 || connect_job(e, err) < 0) {
+    if (take(e, tenant, need, refusal) < 0 ||
+        sbr_job_start(server->rt, req, &e->job, &refusal->err) < 0 ||
+        connect_job(e, &refusal->err) < 0) {
         execution_free(e);
-        return err->code;
+        return -1;
     }
     list_append(&server->executions, &e->link);
     list_append(&server->live, &e->live);
@@ -256,16 +289,47 @@ int execution_start(struct server *server, const struct tenant *tenant, sbr_requ
     return 0;
 }
 
-struct execution *execution_open(struct server *server, const struct tenant *tenant)
+struct execution *execution_open(struct server *server, const struct grant *tenant,
+                                 const struct need *need, struct refusal *refusal)
 {
     struct execution *e = make(server, tenant, NULL, EXECUTION_QUEUED);
 
-    if (!e)
+    if (!e) {
+        err_set_oom(&refusal->err, "http");
         return NULL;
+    }
+    if (need && take(e, tenant, need, refusal) < 0) {
+        execution_free(e);
+        return NULL;
+    }
     e->foreign = e->began = true;
     list_append(&server->executions, &e->link);
     list_append(&server->live, &e->live);
     return e;
+}
+
+int execution_resume(struct execution *e, const struct grant *tenant, sbr_request *req,
+                     struct refusal *refusal)
+{
+    struct need need = need_of_run(req);
+
+    need.starts = 0; /* it was counted when it was accepted */
+    if (take(e, tenant, &need, refusal) < 0) {
+        if (refusal->kind != REFUSED_FULL)
+            sbr_request_free(req);
+        return -1;
+    }
+    e->req = req;
+    if (sbr_job_start(e->server->rt, req, &e->job, &refusal->err) < 0)
+        return -1;
+    e->takes_stdin = !req->stdin_data;
+    if (connect_job(e, &refusal->err) < 0) {
+        sbr_job_free(take_ptr(e->job));
+        return -1;
+    }
+    e->foreign = false;
+    add_start(e);
+    return 0;
 }
 
 void execution_note(struct execution *e, const char *line, size_t len)
@@ -284,6 +348,7 @@ void execution_end(struct execution *e, const char *result, const sbr_error *err
     e->ended_us = clock_now_us();
     e->foreign = false;
     link_remove(&e->live);
+    give_back(e);
     e->is_error = !result;
     if (result)
         e->err = (sbr_error){ 0 };
@@ -292,7 +357,7 @@ void execution_end(struct execution *e, const char *result, const sbr_error *err
     e->text = response_text_of(result ? strdup(result) : result_error_to_json(&e->err));
     snprintf(e->outcome, sizeof(e->outcome), "%s",
              result ? "done" : result_error_name(e->err.code));
-    if (e->is_error)
+    if (e->is_error && !e->durable)
         add_end(e);
     recount(e);
     wake(e);
@@ -331,7 +396,7 @@ void execution_wait(struct execution *e, struct exchange *x)
 void execution_cancel(struct execution *e)
 {
     e->cancelled = true;
-    if (e->job && !e->opening)
+    if (e->job && !e->users)
         sbr_job_cancel(e->job);
     if (e->stop_fd >= 0)
         (void)eventfd_write(e->stop_fd, 1);
@@ -352,24 +417,26 @@ void execution_tidy(struct server *server)
 
 void execution_free(struct execution *e)
 {
-    if (e->opening) /* the gateway ends, and a thread still has the job */
+    if (e->users) /* the gateway ends, and so does the process, which the threads are of */
         return;
     if (e->waiter)
         e->waiter->left = NULL;
+    execution_record_drop(e);
     reader_drop_all(e);
     websocket_drop_all(e);
     loop_remove(&e->server->loop, &e->watch);
     link_remove(&e->link);
     link_remove(&e->live);
+    give_back(e);
     sbr_job_free(e->job);
     free_spent(e);
-    e->server->kept_bytes -= e->counted_bytes;
     event_log_done(&e->log);
     response_text_drop(e->text);
+    json_decref(e->digested);
     free(e);
 }
 
-struct execution *execution_find(const struct server *server, const struct tenant *tenant,
+struct execution *execution_find(const struct server *server, const struct grant *tenant,
                                  const char *id)
 {
     list_each(at, (struct link *)&server->executions) {
@@ -390,10 +457,8 @@ static const char *status_of(const struct execution *e)
 
 char *execution_describe(const struct execution *e)
 {
-    scoped_free char *head = NULL;
     char time[RESULT_TIME_SIZE];
     struct jsonw j;
-    struct buf all;
 
     result_format_time(e->created_us, time);
     jsonw_init(&j, false);
@@ -402,86 +467,28 @@ char *execution_describe(const struct execution *e)
     jsonw_text(&j, "status", status_of(e));
     jsonw_text(&j, "language", e->language[0] ? e->language : NULL);
     jsonw_text(&j, "created", time);
-    jsonw_text(&j, "outcome", e->outcome[0] ? e->outcome : NULL);
+    jsonw_text(&j, "outcome", e->outcome[0] && execution_is_over(e) ? e->outcome : NULL);
     if (e->job && e->queue_before)
         jsonw_number(&j, "position", e->queue_before);
-    head = jsonw_take(&j);
-    buf_init(&all, LINES_MAX);
-    buf_add_text(&all, head ? head : "");
-    if (e->text) {
-        buf_add_text(&all, ",\"result\":");
-        buf_add(&all, e->text->bytes, e->text->len);
-    }
-    buf_add_text(&all, "}");
-    return head ? buf_take(&all, NULL) : NULL;
+    jsonw_close(&j, '}');
+    return jsonw_take(&j);
 }
 
-unsigned int execution_count(const struct server *server, const char *tenant)
+void execution_reply_about(const struct execution *e, struct exchange *x, unsigned int status)
 {
-    unsigned int n = agents_count(server, tenant) + offload_count(tenant);
+    char *head = execution_describe(e);
+    struct response_text *texts[3];
 
-    list_each(at, (struct link *)&server->live) {
-        const struct execution *e = link_owner(at, struct execution, live);
-
-        n += !tenant || !strcmp(e->tenant, tenant);
+    if (!head || !e->text || !execution_is_over(e)) {
+        exchange_reply(x, status, JSON_TYPE, head);
+        return;
     }
-    return n;
-}
-
-bool execution_has_room(struct server *server, const struct tenant *tenant, struct problem *problem)
-{
-    unsigned int own = execution_count(server, tenant->name);
-    unsigned int all = execution_count(server, NULL);
-    bool own_full = tenant->concurrency && own >= tenant->concurrency;
-
-    if (!own_full && all < server->options.running)
-        return true;
-    *problem = (struct problem){ .status = HTTP_TOO_MANY_REQUESTS,
-                                 .detail = own_full ? "as many runs of this tenant as its token "
-                                                      "allows have not ended"
-                                                    : "the gateway has as many runs as it takes",
-                                 .remedy = "wait as long as Retry-After says",
-                                 .retry_s = RETRY_S,
-                                 .position = (own_full ? own : all) + 1 };
-    return false;
-}
-
-/* A token that is revoked opens nothing, and what it has started ends.  One that has expired was
- * good when the run began. */
-static void end_revoked(struct server *server)
-{
-    list_each(at, &server->live) {
-        struct execution *e = link_owner(at, struct execution, live);
-
-        if (e->cancelled || !e->token_id[0] || !token_is_revoked(e->token_id))
-            continue;
-        execution_cancel(e);
-        execution_cancel(e); /* at once, without a grace period */
-    }
-}
-
-/* Of those that are over, the oldest are forgotten first. */
-void execution_tick(struct server *server, uint64_t now_us)
-{
-    size_t over = 0;
-
-    end_revoked(server);
-    list_each(at, &server->executions)
-        over += execution_is_over(link_owner(at, struct execution, link));
-    list_each(at, &server->executions) {
-        struct execution *e = link_owner(at, struct execution, link);
-
-        if (e->job && e->mode == EXECUTION_STREAMED && e->alone_us &&
-            now_us > e->alone_us + ALONE_US && !e->cancelled) {
-            server->counters.cancelled_by_client++;
-            execution_cancel(e);
-        }
-        if (!execution_is_over(e) || e->held || !link_is_alone(&e->streams) ||
-            !link_is_alone(&e->sockets))
-            continue;
-        if (now_us < e->ended_us + KEPT_US && over <= KEPT_MAX && server->kept_bytes <= KEPT_BYTES)
-            continue;
-        over--;
-        execution_free(e);
-    }
+    head[strlen(head) - 1] = '\0'; /* the brace, which comes behind the result */
+    texts[0] = response_text_of(text_format("%s,\"result\":", head));
+    texts[1] = e->text;
+    texts[2] = response_text_of(strdup("}"));
+    free(head);
+    exchange_reply_texts(x, status, JSON_TYPE, texts, ARRAY_LEN(texts));
+    response_text_drop(texts[0]);
+    response_text_drop(texts[2]);
 }

@@ -6,8 +6,8 @@
 
 #include <jansson.h>
 
+#include "admit/ledger.h"
 #include "base/encoding.h"
-#include "http/admission.h"
 #include "http/event_log.h"
 #include "http/problem.h"
 #include "http/response.h"
@@ -15,19 +15,35 @@
 #include "lib/event_lines.h"
 #include "model/result.h"
 
+#define EXECUTION_KEPT_US (10 * 60 * 1000000ULL) /* after the end */
+
 /* What becomes of the run when its client leaves. */
 enum execution_mode {
     EXECUTION_WAITED,   /* it is cancelled */
     EXECUTION_WATCHED,  /* the same, and its events are kept */
     EXECUTION_STREAMED, /* it is cancelled, unless a reader comes back soon */
-    EXECUTION_QUEUED    /* it goes on */
+    EXECUTION_QUEUED    /* it goes on; it starts with execution_begin, when it is on record */
 };
+
+/* Runs that one request started to go on without it; http/batch_jobs.c. */
+struct execution_batch {
+    struct link link; /* of the server's batches */
+    char id[ENCODING_ID_SIZE];
+    char tenant[GRANT_TENANT_SIZE];
+    char key[64], fingerprint[65]; /* as of an execution */
+    uint64_t created_us;
+    unsigned int n;     /* its runs */
+    unsigned int users; /* those that are still known */
+    bool is_over;       /* its runs are kept as long as it from now on */
+};
+
+struct joblog_change;
 
 struct execution {
     struct link link; /* of the server's executions */
     struct link live; /* of those that are not over: thousands that are would be passed over */
     char id[ENCODING_ID_SIZE];
-    char tenant[TENANT_NAME_SIZE];
+    char tenant[GRANT_TENANT_SIZE];
     struct server *server;
     enum execution_mode mode;
     sbr_request *req;
@@ -43,57 +59,81 @@ struct execution {
     bool keeps_events;
     bool takes_stdin;
     bool cancelled;
-    bool began;   /* the program's own stage did */
-    bool held;    /* a batch still needs it */
-    bool foreign; /* it has no job: another call ends it */
-    int stop_fd;  /* an eventfd that stops that call; -1: none; borrowed */
+    bool began;    /* the program's own stage did */
+    bool held;     /* a batch still needs it */
+    bool foreign;  /* it has no job: another call ends it, or it is begun again after a restart */
+    bool durable;  /* its end is put on record */
+    bool restored; /* it was on record when the gateway started */
+    struct joblog_change *recording; /* that it waits for; NULL: none */
+    char *note;                      /* of its dialect, to be put on record; NULL: none */
+    char dialect[16];                /* whose note it has; empty: none */
+    struct execution_batch *batch;   /* that it is a part of; NULL: none */
+    unsigned int place;              /* in that batch */
+    int stop_fd;                     /* an eventfd that stops that call; -1: none; borrowed */
+    /* What a dialect makes of the result, for the next two; NULL: nothing.  In a thread when the
+     * result is large: it changes nothing that the loop looks at. */
+    json_t *(*digest)(const struct execution *e, const json_t *result,
+                      const struct output_files *files);
+    json_t *digested; /* NULL: not yet, or the next two have it behind them */
     /* Replies in the form of a dialect; NULL: in our own. */
     void (*form)(const struct execution *e, struct exchange *x);
     void (*ended)(struct execution *e, void *context); /* may be NULL */
+    /* The end is on record, and others may learn of it; may be NULL. */
+    void (*settled)(struct execution *e, void *context);
+    /* Changes a request that is begun again; 0 or SBR_E_*; may be NULL. */
+    int (*add)(sbr_request *req, void *context, sbr_error *err);
     /* stdin has room again; may be NULL. */
     void (*room)(struct execution *e, void *context);
-    void *ended_context; /* of both */
+    void *ended_context; /* of all four */
     bool is_error;       /* `result` is the error why nothing ran */
     sbr_error err;
     struct response_text *text; /* the result as JSON; NULL: not yet */
-    bool opening;               /* a thread has the job */
-    json_t *tree;               /* of a large result, while `ended` is called; NULL: none */
-    struct output_files files;  /* while `ended` is called: where outputs are on the host */
+    unsigned int users;         /* threads that have it, and its job */
     char language[32];
     char outcome[24];
     char output_id[ENCODING_ID_SIZE];
     unsigned int queue_before;
     uint64_t created_us; /* since 1970 */
     uint64_t started_us, ended_us;
-    uint64_t alone_us;          /* since when a streamed run has no reader; 0: it has one */
-    struct admission_need need; /* what is reserved for it */
+    uint64_t alone_us;     /* since when a streamed run has no reader; 0: it has one */
+    struct held *reserved; /* NULL: nothing any more */
     struct span_parent trace;
-    size_t counted_bytes;
-    char key[64];                        /* Idempotency-Key; empty: none */
-    char token_id[TENANT_TOKEN_ID_SIZE]; /* that it was started with; empty: none */
+    size_t counted_bytes;            /* of its events and its result */
+    char key[64];                    /* Idempotency-Key; empty: none */
+    char token_id[GRANT_TOKEN_SIZE]; /* that it was started with; empty: none */
     char fingerprint[65];
 };
 
 /* Takes the request over, also when it fails. */
-int execution_start(struct server *server, const struct tenant *tenant, sbr_request *req,
-                    enum execution_mode mode, struct execution **ret, sbr_error *err) must_check;
-/* One whose events and end another call brings; NULL without memory. */
-struct execution *execution_open(struct server *server, const struct tenant *tenant);
+int execution_start(struct server *server, const struct grant *tenant, sbr_request *req,
+                    enum execution_mode mode, const struct need *need, struct execution **ret,
+                    struct refusal *refusal) must_check;
+/* One whose events and end another call brings.  `need`: NULL when it never begins.  NULL: the
+ * refusal says why. */
+struct execution *execution_open(struct server *server, const struct grant *tenant,
+                                 const struct need *need, struct refusal *refusal);
 /* One line of JSON, without its newline. */
 void execution_note(struct execution *e, const char *line, size_t len);
-/* The result as a tree, which the caller gives back. */
-json_t *execution_tree(const struct execution *e);
-/* The JSON of the result; NULL: not yet. */
-static inline const char *execution_result(const struct execution *e)
-{
-    return e->text ? e->text->bytes : NULL;
-}
 /* `result` is JSON, which is copied; NULL: *err says why there is none. */
 void execution_end(struct execution *e, const char *result, const sbr_error *err);
 static inline bool execution_is_over(const struct execution *e)
 {
-    return !e->job && !e->foreign;
+    return !e->job && !e->foreign && !e->recording;
 }
+/* It is over, and nobody reads it or needs it. */
+static inline bool execution_may_go(const struct execution *e)
+{
+    return execution_is_over(e) && !e->held && link_is_alone(&e->streams) &&
+           link_is_alone(&e->sockets);
+}
+/* Starts one that is queued. */
+void execution_begin(struct execution *e);
+/* The same of one that execution_open made, with a request, which it takes over unless the refusal
+ * is REFUSED_FULL: there is no room now.  0 or -1. */
+int execution_resume(struct execution *e, const struct grant *tenant, sbr_request *req,
+                     struct refusal *refusal) must_check;
+/* One that was over before the gateway started: its last event. */
+void execution_settle(struct execution *e);
 /* The header Location of the reply. */
 void execution_set_location(const struct execution *e, struct exchange *x);
 /* Replies to `x` at the end; the client's leaving cancels the run. */
@@ -102,20 +142,17 @@ void execution_cancel(struct execution *e);
 /* Kills it when it is still running. */
 void execution_free(struct execution *e);
 /* NULL: this tenant has none of that id. */
-struct execution *execution_find(const struct server *server, const struct tenant *tenant,
+struct execution *execution_find(const struct server *server, const struct grant *tenant,
                                  const char *id);
-/* Room for one more run of this tenant, and of all; false: the problem says which is full. */
-bool execution_has_room(struct server *server, const struct tenant *tenant,
-                        struct problem *problem);
 /* Replies with the result, or with the error. */
 void execution_reply(const struct execution *e, struct exchange *x);
-/* What is known now: {"id", "status", ...}; the caller frees it. */
+/* What is known now, without the result: {"id", "status", ...}; the caller frees it. */
 char *execution_describe(const struct execution *e);
-/* Runs of the tenant, or of all (NULL), that have not ended, cells, and calls of its agents. */
-unsigned int execution_count(const struct server *server, const char *tenant);
+/* Replies with that and the result, if it is there. */
+void execution_reply_about(const struct execution *e, struct exchange *x, unsigned int status);
 /* Frees what ended runs used; after their replies were sent. */
 void execution_tidy(struct server *server);
-/* Forgets what is too old or too much.  Cancels runs that lost their readers. */
+/* Forgets what is too old.  Cancels runs that lost their readers. */
 void execution_tick(struct server *server, uint64_t now_us);
 
 #endif

@@ -16,12 +16,25 @@ struct response_text *execution_result_text(const struct execution *e, const sbr
                    result ? result_to_json(result) : result_error_to_json(&e->err)));
 }
 
+json_t *execution_result_digest(const struct execution *e, const struct response_text *text,
+                                const sbr_result *result)
+{
+    json_t *tree, *digest;
+
+    if (!e->digest || !text)
+        return NULL;
+    tree = json_read_own(text->bytes, JSON_ALLOW_NUL);
+    digest = e->digest(e, tree, &result->files);
+    json_decref(tree);
+    return digest;
+}
+
 /* A result that lacks the version of its language's tool, or is large. */
 struct unwritten {
     struct execution *e;
     sbr_result *result;
     struct response_text *text;
-    json_t *tree;
+    json_t *digest;
     execution_result_finish *finish;
 };
 
@@ -32,9 +45,8 @@ static int write_result(struct offload *o, sbr_error *err)
     (void)err;
     (void)runner_find_version(unwritten->e->job, unwritten->result, true);
     unwritten->text = execution_result_text(unwritten->e, unwritten->result);
-    result_drop_output(unwritten->result);      /* the text has it */
-    if (unwritten->e->ended && unwritten->text) /* a dialect reads it */
-        unwritten->tree = json_read_own(unwritten->text->bytes, JSON_ALLOW_NUL);
+    result_drop_output(unwritten->result); /* the text has it */
+    unwritten->digest = execution_result_digest(unwritten->e, unwritten->text, unwritten->result);
     return 0;
 }
 
@@ -43,17 +55,21 @@ static void result_written(struct offload *o, const sbr_error *err)
     struct unwritten *unwritten = o->extra;
 
     (void)err;
-    unwritten->e->tree = unwritten->tree; /* until its dialect has read it */
+    unwritten->e->users--;
+    unwritten->e->digested = unwritten->digest;
     unwritten->finish(unwritten->e, unwritten->result, unwritten->text, NULL);
-    unwritten->e->tree = NULL;
-    json_decref(unwritten->tree);
     free(unwritten);
 }
 
-static bool is_large(const sbr_result *result)
+/* A dialect reads the files, too. */
+static bool is_large(const struct execution *e, const sbr_result *result)
 {
-    return result->out.len + result->out.tail_len + result->err.len + result->err.tail_len >
-           LARGE_OUTPUT;
+    uint64_t bytes =
+        result->out.len + result->out.tail_len + result->err.len + result->err.tail_len;
+
+    for (size_t i = 0; e->digest && i < result->files.n; i++)
+        bytes += result->files.items[i].size;
+    return bytes > LARGE_OUTPUT;
 }
 
 /* Once per tool: the tool is asked in a sandbox, which must not hold up the loop.  Nor must a
@@ -63,7 +79,7 @@ bool execution_result_is_later(struct execution *e, sbr_result *result,
 {
     struct unwritten *unwritten;
 
-    if (runner_find_version(e->job, result, false) && !is_large(result))
+    if (runner_find_version(e->job, result, false) && !is_large(e, result))
         return false;
     unwritten = malloc(sizeof(*unwritten));
     if (!unwritten)
@@ -75,6 +91,7 @@ bool execution_result_is_later(struct execution *e, sbr_result *result,
         free(unwritten);
         return false;
     }
+    e->users++;
     loop_remove(&e->server->loop, &e->watch);
     /* cppcheck-suppress memleak ; `result_written` frees it */
     return true;

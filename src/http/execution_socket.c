@@ -34,7 +34,7 @@ static void obey(struct websocket *w, const json_t *message)
 
 static void pass_on(struct websocket *w, const struct event_log_line *line)
 {
-    websocket_send(w, line->text, line->len);
+    websocket_send_event(w, line);
 }
 
 const struct websocket_manner execution_socket_manner = {

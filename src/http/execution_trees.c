@@ -24,7 +24,7 @@ static void trees_opened(struct offload *o, const sbr_error *err)
     struct unopened *unopened = o->extra;
 
     (void)err;
-    unopened->e->opening = false;
+    unopened->e->users--;
     unopened->opened(unopened->e);
     free(unopened);
 }
@@ -36,12 +36,12 @@ bool execution_trees_are_later(struct execution *e, void (*opened)(struct execut
     if (!unopened)
         return false;
     *unopened = (struct unopened){ .e = e, .opened = opened };
-    e->opening = true;
+    e->users++;
     if (offload_start_own(e->server, &(struct offload){ .work = open_trees,
                                                         .done = trees_opened,
                                                         .extra = unopened }) == 0)
         return true;
-    e->opening = false;
+    e->users--;
     free(unopened);
     return false;
 }

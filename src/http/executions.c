@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "changes/kept_output.h"
 #include "http/body.h"
+#include "http/durable.h"
 #include "http/execution.h"
 #include "http/handlers.h"
 #include "http/problem.h"
@@ -24,16 +25,9 @@
 #define PAGE_MAX 500
 #define RETRY_S 1
 
-static bool wants_async(const struct exchange *x)
-{
-    const char *prefer = exchange_header(x, "Prefer");
-
-    return prefer && strcasestr(prefer, "respond-async");
-}
-
 static enum execution_mode mode_of(const struct exchange *x)
 {
-    if (wants_async(x))
+    if (durable_is_asked(x))
         return EXECUTION_QUEUED;
     return strcmp(exchange_accepts(x), JSON_TYPE) != 0 ? EXECUTION_STREAMED : EXECUTION_WAITED;
 }
@@ -42,7 +36,7 @@ static void reply_started(struct exchange *x, struct execution *e)
 {
     switch (e->mode) {
     case EXECUTION_QUEUED:
-        exchange_reply(x, HTTP_ACCEPTED, JSON_TYPE, execution_describe(e));
+        execution_reply_about(e, x, HTTP_ACCEPTED);
         execution_set_location(e, x);
         return;
     case EXECUTION_STREAMED:
@@ -74,10 +68,13 @@ static void repeat(struct exchange *x, struct execution *e, const char *fingerpr
                                             .code = "idempotency_key",
                                             .detail = "this Idempotency-Key came with another body",
                                             .remedy = "use a new key for a new request" });
-    else if (e->job && e->mode == EXECUTION_WAITED)
+    else if (e->job && (e->mode == EXECUTION_WAITED || execution_record_is_accepting(e)))
         problem_reply(x, &(struct problem){ .status = HTTP_CONFLICT,
-                                            .detail = "the request with this Idempotency-Key has "
-                                                      "not ended",
+                                            .detail = e->mode == EXECUTION_WAITED
+                                                          ? "the request with this "
+                                                            "Idempotency-Key has not ended"
+                                                          : "the request with this "
+                                                            "Idempotency-Key is being accepted",
                                             .retry_s = RETRY_S });
     else if (e->mode == EXECUTION_WAITED)
         execution_reply(e, x);
@@ -93,6 +90,36 @@ static bool is_key(const char *key)
     return len > 0 && len < sizeof(((struct execution *)0)->key);
 }
 
+/* It is on record: its client may rely on it. */
+static void accepted(struct execution *e, const sbr_error *err)
+{
+    struct exchange *x = e->waiter;
+
+    e->waiter = NULL;
+    if (x && err)
+        durable_refuse(x, err);
+    else if (x)
+        reply_started(x, e);
+    if (err)
+        execution_free(e);
+    else
+        durable_begin(e);
+}
+
+static void put_on_record(struct exchange *x, struct execution *e)
+{
+    struct joblog_text request;
+    sbr_error err;
+
+    request.bytes = buf_take(&x->body, &request.len);
+    if (execution_record_accept(e, request, false, accepted, &err) == 0) {
+        execution_wait(e, x);
+        return;
+    }
+    execution_free(e);
+    durable_refuse(x, &err);
+}
+
 static void start(struct exchange *x, const char *key, const char *fingerprint)
 {
     struct execution *e = submission_start_body(x, mode_of(x));
@@ -101,7 +128,10 @@ static void start(struct exchange *x, const char *key, const char *fingerprint)
         return;
     snprintf(e->key, sizeof(e->key), "%s", key ? key : "");
     snprintf(e->fingerprint, sizeof(e->fingerprint), "%s", fingerprint);
-    reply_started(x, e);
+    if (e->mode == EXECUTION_QUEUED)
+        put_on_record(x, e);
+    else
+        reply_started(x, e);
 }
 
 void executions_create(struct exchange *x)
@@ -144,7 +174,7 @@ void executions_get(struct exchange *x)
     struct execution *e = find(x);
 
     if (e)
-        exchange_reply(x, HTTP_OK, JSON_TYPE, execution_describe(e));
+        execution_reply_about(e, x, HTTP_OK);
 }
 
 /* All that a run with `keep_output` wrote. */
@@ -185,7 +215,7 @@ void executions_cancel(struct exchange *x)
     if (!e)
         return;
     execution_cancel(e);
-    exchange_reply(x, HTTP_ACCEPTED, JSON_TYPE, execution_describe(e));
+    execution_reply_about(e, x, HTTP_ACCEPTED);
 }
 
 static void refuse_events(struct exchange *x)
@@ -216,6 +246,8 @@ void executions_events(struct exchange *x)
         return;
     }
     number += last && number < UINT64_MAX; /* the event behind it */
+    if (e->restored && execution_is_over(e) && number >= event_log_next(&e->log))
+        number = event_log_next(&e->log) - 1; /* how many there were before may not be known */
     reader_open(e, x, strcmp(type, JSON_TYPE) != 0 ? type : SSE_TYPE, number);
 }
 
@@ -272,11 +304,8 @@ void executions_stdin(struct exchange *x)
 /* Without the result, which may be long. */
 static void put_row(struct buf *out, const struct execution *e)
 {
-    struct execution short_form = *e;
-    scoped_free char *text = NULL;
+    scoped_free char *text = execution_describe(e);
 
-    short_form.text = NULL;
-    text = execution_describe(&short_form);
     buf_printf(out, "%s%s", out->data && out->data[out->len - 1] == '}' ? "," : "",
                text ? text : "");
 }

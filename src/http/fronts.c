@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "base/scope.h"
+#include "http/places.h"
 #include "http/server.h"
 #include "plan/policy.h"
 #include "wire/front.h"
@@ -113,14 +114,11 @@ static int start(struct server_socket *s, sbr_error *err)
 }
 
 /* The first message: an empty text when it serves, or why it cannot. */
-static int wait_until_ready(struct server_socket *s, sbr_error *err)
+static int take_first_word(struct server_socket *s, sbr_error *err)
 {
-    struct pollfd ready = { .fd = s->link.fd, .events = POLLIN };
     char text[sizeof(err->message)] = "";
     ssize_t n;
 
-    while (poll(&ready, 1, START_MS) < 0 && errno == EINTR)
-        continue;
     n = recv(s->link.fd, text, sizeof(text) - 1, MSG_DONTWAIT);
     if (n == 1 && !text[0])
         return 0;
@@ -128,13 +126,36 @@ static int wait_until_ready(struct server_socket *s, sbr_error *err)
                    n > 0 ? text : "the front, which reads what clients send, does not start");
 }
 
-/* A front may have closed its link and live on: it is not asked. */
-static void reap(struct server_socket *s)
+/* Only before the gateway serves. */
+static int wait_until_ready(struct server_socket *s, sbr_error *err)
+{
+    struct pollfd ready = { .fd = s->link.fd, .events = POLLIN };
+
+    while (poll(&ready, 1, START_MS) < 0 && errno == EINTR)
+        continue;
+    return take_first_word(s, err);
+}
+
+/* False: it has not ended yet. */
+static bool reap(struct server_socket *s, int options)
+{
+    pid_t r = 0;
+
+    while (s->ended > 0 && (r = waitpid(s->ended, NULL, options)) < 0 && errno == EINTR)
+        continue;
+    if (s->ended > 0 && r == 0)
+        return false;
+    s->ended = 0;
+    return true;
+}
+
+/* A front may have closed its link and live on: it is not asked.  Nothing waits for its end, which
+ * fronts_tick takes. */
+static void kill_front(struct server_socket *s)
 {
     if (s->pid > 0) {
         (void)kill(s->pid, SIGKILL);
-        while (waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
-            continue;
+        s->ended = s->pid;
     }
     s->pid = 0;
     scope_close_fd(&s->link.fd);
@@ -146,7 +167,7 @@ static void end_front(struct server_socket *s, const char *why)
 {
     loop_remove(&s->server->loop, &s->link);
     loop_remove(&s->server->loop, &s->listener);
-    reap(s);
+    kill_front(s);
     dprintf(STDERR_FILENO, "sandbox-run-http: the front at %s %s; another one is started\n",
             s->which == SERVER_AT_TCP ? "TCP" : "the unix socket", why);
 }
@@ -182,14 +203,14 @@ static bool is_plain(const struct server_socket *s)
 }
 
 /* To the front, with one end of a channel. */
-static void pass_on(struct server_socket *s, int fd)
+static void pass_on(struct server_socket *s, int fd, const struct visitor_peer *peer)
 {
     int ends[2], passed[2];
     struct visitor *visitor;
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
         return;
-    visitor = visitor_new(s->server, s->which, ends[0], is_plain(s) ? fd : -1);
+    visitor = visitor_new(s->server, s->which, ends[0], is_plain(s) ? fd : -1, peer);
     passed[0] = fd;
     passed[1] = ends[1];
     if (visitor && fd_send(s->link.fd, "", 1, passed, 2) < 0)
@@ -221,9 +242,10 @@ static void client_came(void *context, uint32_t events)
     (void)events;
     for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
         scoped_fd int fd = -1;
+        struct visitor_peer peer;
 
         /* others wait in the kernel */
-        if (s->visitors >= s->server->options.connections || !link_has_room(s)) {
+        if (!places_are_left(s) || !link_has_room(s)) {
             (void)loop_change(&s->server->loop, &s->listener, 0);
             return;
         }
@@ -233,8 +255,9 @@ static void client_came(void *context, uint32_t events)
             (void)loop_change(&s->server->loop, &s->listener, s->starved ? 0 : EPOLLIN);
             return;
         }
-        if (is_welcome(s, fd))
-            pass_on(s, fd);
+        peer = places_peer(fd);
+        if (is_welcome(s, fd) && places_make_room(s, &peer))
+            pass_on(s, fd, &peer);
     }
 }
 
@@ -285,8 +308,7 @@ void fronts_run(struct server *server)
     for (size_t i = 0; i < SERVER_SOCKETS; i++) {
         struct server_socket *s = &server->sockets[i];
 
-        if (s->listener.on && !s->listener.events && !s->starved && !s->full &&
-            s->visitors < server->options.connections)
+        if (s->listener.on && !s->listener.events && !s->starved && !s->full && places_are_left(s))
             (void)loop_change(&server->loop, &s->listener, EPOLLIN);
     }
 }
@@ -306,7 +328,7 @@ static void give_up(struct server_socket *s, const sbr_error *err)
 {
     dprintf(STDERR_FILENO, "sandbox-run-http: %s\n", err->message);
     loop_remove(&s->server->loop, &s->link);
-    reap(s);
+    kill_front(s);
 }
 
 /* The first message of a front that was started again. */
@@ -317,7 +339,7 @@ static void first_word(void *context, uint32_t events)
 
     (void)events;
     loop_remove(&s->server->loop, &s->link);
-    if (wait_until_ready(s, &err) < 0 || serve(s, &err) < 0)
+    if (take_first_word(s, &err) < 0 || serve(s, &err) < 0)
         give_up(s, &err);
 }
 
@@ -365,9 +387,18 @@ void fronts_tick(struct server *server)
             continue;
         if (s->pid > 0)
             ask(s);
-        else
+        else if (reap(s, WNOHANG))
             start_again(s);
     }
+}
+
+void fronts_release(struct server *server)
+{
+    for (size_t i = 0; i < SERVER_SOCKETS; i++)
+        loop_close(&server->loop, &server->sockets[i].listener);
+    if (server->has_socket)
+        (void)unlink(server->options.socket);
+    server->has_socket = false;
 }
 
 static void wait_for_end(const struct server_socket *s)
@@ -393,7 +424,8 @@ void fronts_close(struct server *server)
 
         if (s->pid > 0)
             wait_for_end(s);
-        reap(s);
+        kill_front(s);
+        (void)reap(s, 0);
         scope_close_fd(&s->listener.fd);
         scope_close_fd(&s->config);
         s->listener.fd = s->config = -1;

@@ -14,6 +14,8 @@ int fronts_wait(struct server *server, sbr_error *err) must_check;
 void fronts_run(struct server *server);
 /* Starts fronts again that have ended. */
 void fronts_tick(struct server *server);
+/* Accepts no more, so that another gateway can have the addresses; connections stay. */
+void fronts_release(struct server *server);
 /* Lets them send what they have, and ends them. */
 void fronts_close(struct server *server);
 

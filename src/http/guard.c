@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/scope.h"
 #include "http/dialect.h"
-#include "http/rate.h"
+#include "http/holdings.h"
 #include "http/server.h"
 #include "http/token.h"
 
@@ -174,7 +174,7 @@ static bool check_token(struct exchange *x)
     if (!header && token_among_protocols(x, offered + strlen(BEARER), TOKEN_TEXT_SIZE))
         header = offered;
     if (!header && !x->visitor->tcp) {
-        tenant_init_local(&x->tenant);
+        grant_init_local(&x->tenant);
         return true;
     }
     if (!header)
@@ -193,7 +193,7 @@ static bool check_scope(struct exchange *x)
 
     if ((x->tenant.scopes & x->route->scope) == x->route->scope)
         return true;
-    snprintf(remedy, sizeof(remedy), "it needs the scope `%s`", tenant_scope_name(x->route->scope));
+    snprintf(remedy, sizeof(remedy), "it needs the scope `%s`", grant_scope_name(x->route->scope));
     return refuse(x, HTTP_FORBIDDEN, "the token does not allow this", remedy);
 }
 
@@ -230,15 +230,12 @@ static bool check_rate(struct exchange *x)
 
 bool guard_takes(struct exchange *x, size_t starts)
 {
-    unsigned int wait_s = rate_take(&x->tenant, starts);
+    struct refusal refusal = { 0 };
 
-    if (!wait_s)
+    if (ledger_count_starts(&x->server->holdings.ledger, &x->tenant, (unsigned int)starts,
+                            &refusal) == 0)
         return true;
-    problem_reply(x, &(struct problem){ .status = HTTP_TOO_MANY_REQUESTS,
-                                        .code = "rate",
-                                        .detail = "the token allows no more requests this minute",
-                                        .remedy = "wait as long as Retry-After says",
-                                        .retry_s = wait_s });
+    holdings_refuse(x, &refusal);
     return false;
 }
 

@@ -14,6 +14,7 @@ void meta_openapi(struct exchange *x);
 void meta_reference(struct exchange *x);
 void meta_languages(struct exchange *x);
 
+void execute_create(struct exchange *x);
 void executions_create(struct exchange *x);
 void executions_list(struct exchange *x);
 void executions_get(struct exchange *x);
@@ -24,6 +25,8 @@ void executions_output(struct exchange *x);
 void executions_socket(struct exchange *x);
 
 void batches_create(struct exchange *x);
+void batch_jobs_get(struct exchange *x);
+void batch_jobs_cancel(struct exchange *x);
 
 void work_calls_test(struct exchange *x);
 void work_calls_build(struct exchange *x);
@@ -33,8 +36,13 @@ void work_calls_compare(struct exchange *x);
 void work_calls_profile(struct exchange *x);
 
 void sessions_create(struct exchange *x);
-/* Takes what only a session has out of the body. */
-void sessions_take_bounds(json_t *body, sbr_session_bounds *ret);
+/* Takes what only a session has out of the body.  0, or -1 with the field. */
+struct refusal;
+int sessions_take_bounds(json_t *body, sbr_session_bounds *ret, struct refusal *fault);
+/* Whether the exchange's token covers what the session that its path names was given, and asks for
+ * no more: see admit_cell.  0 or -1. */
+int sessions_admit(const struct exchange *x, const char *language, uint64_t *timeout_ms,
+                   struct refusal *refusal);
 void sessions_list(struct exchange *x);
 void sessions_get(struct exchange *x);
 void sessions_end(struct exchange *x);

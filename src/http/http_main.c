@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "config/gateway_options.h"
 #include "http/dialect.h"
 #include "http/listener.h"
 #include "http/openapi.h"
@@ -24,62 +25,56 @@
 #define CONNECTIONS_DEFAULT 2048
 #define RUNNING_DEFAULT 1024
 
+/* Rows of config/gateway_options.h, and those that `serve` does not hand on. */
+#define WORD_OF_VALUE(field, name, metavar, help) OPTION_##field,
+#define WORD_OF_SWITCH(field, name, help) OPTION_##field,
 enum word {
-    OPTION_LISTEN = 256,
-    OPTION_SOCKET,
-    OPTION_NO_SOCKET,
-    OPTION_CERTIFICATE,
-    OPTION_KEY,
-    OPTION_HOST,
-    OPTION_ORIGIN,
-    OPTION_DIALECT,
-    OPTION_CALLBACK,
-    OPTION_BODY,
-    OPTION_CONNECTIONS,
-    OPTION_RUNNING,
-    OPTION_READY,
-    OPTION_OPENAPI,
-    OPTION_ROUTES,
-    OPTION_HELP
+    OPTION_listen = 256,
+    GATEWAY_OPTIONS(WORD_OF_VALUE, WORD_OF_SWITCH) OPTION_ready,
+    OPTION_openapi,
+    OPTION_routes,
+    OPTION_help
 };
 
-static const struct option words[] = {
-    { "listen", required_argument, NULL, OPTION_LISTEN },
-    { "socket", required_argument, NULL, OPTION_SOCKET },
-    { "no-socket", no_argument, NULL, OPTION_NO_SOCKET },
-    { "tls-cert", required_argument, NULL, OPTION_CERTIFICATE },
-    { "tls-key", required_argument, NULL, OPTION_KEY },
-    { "allow-host", required_argument, NULL, OPTION_HOST },
-    { "allow-origin", required_argument, NULL, OPTION_ORIGIN },
-    { "dialect", required_argument, NULL, OPTION_DIALECT },
-    { "allow-callback", required_argument, NULL, OPTION_CALLBACK },
-    { "max-body", required_argument, NULL, OPTION_BODY },
-    { "connections", required_argument, NULL, OPTION_CONNECTIONS },
-    { "running", required_argument, NULL, OPTION_RUNNING },
-    { "ready-fd", required_argument, NULL, OPTION_READY },
-    { "openapi", no_argument, NULL, OPTION_OPENAPI },
-    { "routes", no_argument, NULL, OPTION_ROUTES },
-    { "help", no_argument, NULL, OPTION_HELP },
-    { NULL, 0, NULL, 0 },
+struct row {
+    const char *name, *metavar, *help; /* of one that is not for people: NULL */
+    enum word word;
 };
 
-static const char help[] =
-    "sandbox-run-http [OPTIONS] - serve the sandbox over HTTP (docs/http.md)\n\n"
-    "  --listen ADDRESS:PORT  serve TCP, for clients with a token\n"
-    "  --socket PATH          the unix socket (default: http.sock beside the engine's)\n"
-    "  --no-socket            no unix socket\n"
-    "  --tls-cert FILE        certificate of TLS, PEM\n"
-    "  --tls-key FILE         its key\n"
-    "  --allow-host NAME      a further name of this host in the header Host\n"
-    "  --allow-origin ORIGIN  pages of this origin may send requests\n"
-    "  --dialect LIST         also the paths of: piston, judge0, go-judge, e2b\n"
-    "                         (docs/dialects.md)\n"
-    "  --allow-callback HOST  a dialect may send results to this host, as NAME or NAME:PORT\n"
-    "  --max-body SIZE        the largest body (default: 16m)\n"
-    "  --connections N        at once (default: 2048)\n"
-    "  --running N            runs at once (default: 1024; the engine has its own bound)\n"
-    "  --openapi              print the OpenAPI document\n"
-    "  --routes               print the routes\n";
+#define ROW_OF_VALUE(field, name, metavar, help) { name, metavar, help, OPTION_##field },
+#define ROW_OF_SWITCH(field, name, help) { name, NULL, help, OPTION_##field },
+static const struct row rows[] = {
+    { GATEWAY_ADDRESS_OPTION, "ADDRESS:PORT", "serve TCP, for clients with a token",
+      OPTION_listen },
+    GATEWAY_OPTIONS(ROW_OF_VALUE, ROW_OF_SWITCH){ "openapi", NULL, "print the OpenAPI document",
+                                                  OPTION_openapi },
+    { "routes", NULL, "print the routes", OPTION_routes },
+    { "help", NULL, "this help", OPTION_help },
+    { GATEWAY_READY_OPTION, "FD", NULL, OPTION_ready },
+};
+
+static void fill_words(struct option words[ARRAY_LEN(rows) + 1])
+{
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        words[i] = (struct option){ rows[i].name, rows[i].metavar ? required_argument : no_argument,
+                                    NULL, (int)rows[i].word };
+    words[ARRAY_LEN(rows)] = (struct option){ 0 };
+}
+
+static int print_help(void)
+{
+    dprintf(STDOUT_FILENO,
+            GATEWAY_PROGRAM " [OPTIONS] - serve the sandbox over HTTP (docs/http.md)\n\n");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char name[40];
+
+        snprintf(name, sizeof(name), "--%s%s%s", rows[i].name, rows[i].metavar ? " " : "",
+                 rows[i].metavar ? rows[i].metavar : "");
+        if (rows[i].help)
+            dprintf(STDOUT_FILENO, "  %-22s %s\n", name, rows[i].help);
+    }
+    return 0;
+}
 
 static int fail(const sbr_error *err)
 {
@@ -169,36 +164,38 @@ static int set_option(struct server_options *options, int word, const char *valu
     unsigned int fd = 0;
 
     switch (word) {
-    case OPTION_LISTEN:
+    case OPTION_listen:
         options->address = value;
         return 0;
-    case OPTION_SOCKET:
+    case OPTION_socket:
         options->socket = value;
         return 0;
-    case OPTION_NO_SOCKET:
+    case OPTION_no_socket:
         options->socket = NULL;
         return 0;
-    case OPTION_CERTIFICATE:
+    case OPTION_tls_cert:
         options->certificate = value;
         return 0;
-    case OPTION_KEY:
+    case OPTION_tls_key:
         options->key = value;
         return 0;
-    case OPTION_HOST:
+    case OPTION_allow_host:
         return add_name(options->hosts, value, err);
-    case OPTION_ORIGIN:
+    case OPTION_allow_origin:
         return add_name(options->origins, value, err);
-    case OPTION_DIALECT:
+    case OPTION_dialect:
         return add_dialects(options, value, err);
-    case OPTION_CALLBACK:
+    case OPTION_callback:
         return add_name(options->callbacks, value, err);
-    case OPTION_BODY:
+    case OPTION_max_body:
         return set_size(options, value, err);
-    case OPTION_CONNECTIONS:
+    case OPTION_connections:
         return read_count(value, 1, 65536, &options->connections, err);
-    case OPTION_RUNNING:
+    case OPTION_connections_per_address:
+        return read_count(value, 1, 65536, &options->connections_per_address, err);
+    case OPTION_running:
         return read_count(value, 1, 65536, &options->running, err);
-    case OPTION_READY:
+    case OPTION_ready:
         if (read_count(value, 3, 1024, &fd, err) < 0)
             return err->code;
         options->ready_fd = (int)fd;
@@ -213,6 +210,7 @@ int main(int argc, char **argv)
                                       .connections = CONNECTIONS_DEFAULT,
                                       .running = RUNNING_DEFAULT,
                                       .ready_fd = -1 };
+    struct option words[ARRAY_LEN(rows) + 1];
     char path[LISTENER_PATH_SIZE];
     sbr_error err = { 0 };
     int word;
@@ -225,13 +223,14 @@ int main(int argc, char **argv)
         return fail(&err);
     options.socket = path;
     opterr = 0;
+    fill_words(words);
     while ((word = getopt_long(argc, argv, "", words, NULL)) != -1) {
-        if (word == OPTION_OPENAPI)
+        if (word == OPTION_openapi)
             return print_openapi();
-        if (word == OPTION_ROUTES)
+        if (word == OPTION_routes)
             return print_routes();
-        if (word == OPTION_HELP)
-            return dprintf(STDOUT_FILENO, "%s", help) < 0;
+        if (word == OPTION_help)
+            return print_help();
         if (set_option(&options, word, optarg, &err) < 0)
             return fail(&err);
     }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,8 @@
 #include "base/text.h"
 #include "job/engine_socket.h"
 
+#define ENDING_LOOKS 40
+#define ENDING_LOOK_MS 50
 #define SOCKET_NAME "http.sock"
 #define BACKLOG 1024
 #define UNREAD_MS (5 * 60 * 1000) /* a client that reads nothing for so long is gone    */
@@ -57,9 +60,22 @@ static int check_directory(const char *path, sbr_error *err)
     return 0;
 }
 
+/* What a gateway that was killed has left inside sandboxes ends a moment after it, and until then
+ * its socket takes connections. */
+static bool is_served(const struct sockaddr_un *address)
+{
+    for (int i = 0; i < ENDING_LOOKS; i++) {
+        scoped_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+        if (fd < 0 || connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0)
+            return false;
+        (void)poll(NULL, 0, ENDING_LOOK_MS);
+    }
+    return true;
+}
+
 static int make_way(const struct sockaddr_un *address, sbr_error *err)
 {
-    scoped_fd int fd = -1;
     struct stat st;
 
     if (lstat(address->sun_path, &st) < 0)
@@ -69,8 +85,7 @@ static int make_way(const struct sockaddr_un *address, sbr_error *err)
                        "'%.100s' is not a socket of yours; remove it, or name another with "
                        "--socket",
                        address->sun_path);
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0)
+    if (is_served(address))
         return err_set(err, SBR_E_BUSY, "http",
                        "a gateway listens at '%.100s'; end it, or name another socket with "
                        "--socket",

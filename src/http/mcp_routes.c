@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admit/admit.h"
 #include "base/encoding.h"
 #include "base/scope.h"
 #include "http/agents.h"
@@ -14,7 +15,6 @@
 #include "http/handlers.h"
 #include "http/offload.h"
 #include "http/problem.h"
-#include "http/rate.h"
 #include "http/server.h"
 #include "http/sse_stream.h"
 
@@ -30,7 +30,7 @@ struct agent_call {
     struct mcp_peer *peer;       /* the client's, or its own */
     struct mcp_message message;
     bool stateless, bad;
-    uint64_t memory; /* that is reserved */
+    struct held *held; /* what is reserved; NULL: nothing */
     enum mcp_code code;
     char *answer;              /* NULL: none yet */
     struct offload *offload;   /* NULL: it is answered at once */
@@ -224,8 +224,7 @@ static void free_call(struct agent_call *call)
 {
     if (!call->client)
         mcp_peer_free(call->peer);
-    if (call->memory)
-        admission_end_session(call->agent->server, call->memory);
+    ledger_give_back(call->held);
     agents_end_call(call->agent, call->client);
     mcp_message_done(&call->message);
     free(call->answer);
@@ -261,31 +260,38 @@ static void refuse_now(struct exchange *x, const struct mcp_message *message, co
     exchange_add_header(x, HTTP_HEADER_RETRY_AFTER, seconds);
 }
 
-/* Counts include the call itself.  False: replied. */
+/* The token of the call was revoked. */
+static void end_revoked(void *context)
+{
+    struct agent_call *call = context;
+
+    mcp_peer_leave(call->peer);
+}
+
+/* False: replied. */
 static bool may_start(struct exchange *x, struct agent_call *call)
 {
     const struct agent *agent = call->agent;
-    unsigned int wait_s, running = execution_count(x->server, x->tenant.name);
-    uint64_t memory = mcp_server_memory(agent->mcp, &call->message);
-    sbr_error err;
+    const struct need need = { .runs = 1,
+                               .starts = 1,
+                               .memory = mcp_server_memory(agent->mcp, &call->message),
+                               .disk = agent->base->workspace
+                                           ? agent->base->limits.value[SBR_DISK_BYTES]
+                                           : 0 };
+    struct refusal refusal = { .retry_s = 1 };
 
-    if (agent->calls > AGENT_CALLS_MAX ||
-        (x->tenant.concurrency && running > x->tenant.concurrency))
-        wait_s = 1;
-    else
-        wait_s = x->server->ending ? 5 : rate_take(&x->tenant, 1);
-    if (wait_s) {
+    if (x->server->ending)
+        refuse_now(x, &call->message, "the gateway is about to end", 5);
+    else if (agent->calls > AGENT_CALLS_MAX) /* the call itself is one of them */
         refuse_now(x, &call->message,
-                   "the token allows no more calls now; send this one again after Retry-After",
-                   wait_s);
-        return false;
-    }
-    if (memory && admission_begin_session(x->server, memory, &err) < 0) {
-        refuse_now(x, &call->message, err.message, 1);
-        return false;
-    }
-    call->memory = memory;
-    return true;
+                   "the token has as many calls as it may at once; send this one again after "
+                   "Retry-After",
+                   1);
+    else if (admit_workspace(&x->server->holdings.ledger, &x->tenant, agent->base, &refusal) < 0 ||
+             ledger_take(&x->server->holdings.ledger, &x->tenant, &need, end_revoked, call,
+                         &call->held, &refusal) < 0)
+        refuse_now(x, &call->message, refusal.err.message, refusal.retry_s);
+    return call->held;
 }
 
 /* Takes the call over. */

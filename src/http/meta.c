@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "http/execution.h"
 #include "http/handlers.h"
+#include "http/holdings.h"
 #include "http/offload.h"
 #include "http/openapi.h"
 #include "http/reference.h"
@@ -37,7 +38,11 @@ static int check_runtime(struct offload *o, sbr_error *err)
 
 void meta_ready(struct exchange *x)
 {
-    offload_start(x, &(struct offload){ .work = check_runtime });
+    struct offload o = { .work = check_runtime };
+
+    o.held = holdings_take(x, &(struct need){ .runs = 1 }); /* it starts a sandbox */
+    if (o.held)
+        offload_start(x, &o);
 }
 
 void meta_version(struct exchange *x)
@@ -62,9 +67,34 @@ static uint64_t length_of(const struct link *list)
     return n;
 }
 
-void meta_metrics(struct exchange *x)
+/* What a tenant holds and has asked for, and nothing of the others. */
+static void print_own(struct exchange *x)
 {
-    struct counters_now now = { .active = execution_count(x->server, NULL),
+    struct ledger *ledger = &x->server->holdings.ledger;
+    const struct need used = ledger_used(ledger, x->tenant.name);
+    const struct ledger_totals totals = ledger_totals(ledger, x->tenant.name);
+    const struct {
+        const char *name, *type;
+        uint64_t value;
+    } rows[] = {
+        { "sandbox_run_tenant_running", "gauge", used.runs },
+        { "sandbox_run_tenant_sessions", "gauge", used.sessions },
+        { "sandbox_run_tenant_memory_bytes", "gauge", used.memory },
+        { "sandbox_run_tenant_starts_total", "counter", totals.starts },
+        { "sandbox_run_tenant_refused_total", "counter", totals.refused },
+    };
+    struct buf out;
+
+    buf_init(&out, 4096);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        buf_printf(&out, "# TYPE %s %s\n%s %llu\n", rows[i].name, rows[i].type, rows[i].name,
+                   (unsigned long long)rows[i].value);
+    exchange_reply(x, HTTP_OK, x->route->type, buf_take(&out, NULL));
+}
+
+static void print_all(struct exchange *x)
+{
+    struct counters_now now = { .active = ledger_used(&x->server->holdings.ledger, NULL).runs,
                                 .connections = length_of(&x->server->visitors),
                                 .kept = length_of(&x->server->executions),
                                 .spans_sent = x->server->spans.sent,
@@ -75,6 +105,14 @@ void meta_metrics(struct exchange *x)
     buf_init(&out, (size_t)1 << 20);
     counters_print(&x->server->counters, &now, &out);
     exchange_reply(x, HTTP_OK, x->route->type, buf_take(&out, NULL));
+}
+
+void meta_metrics(struct exchange *x)
+{
+    if (x->tenant.scopes & SCOPE_METRICS)
+        print_all(x);
+    else
+        print_own(x);
 }
 
 void meta_openapi(struct exchange *x)
@@ -126,7 +164,7 @@ static int list_languages(struct offload *o, sbr_error *err)
     for (size_t i = 0; language_at(i); i++) {
         struct language_report report;
 
-        if (o->tenant.languages[0] && !text_list_has(o->tenant.languages, language_at(i)->name))
+        if (!grant_has_language(&o->tenant, language_at(i)->name))
             continue;
         if (language_inspect(&inspector, language_at(i), NULL, &report, err) < 0) {
             free(jsonw_take(&j));

@@ -13,10 +13,6 @@
 
 #define STACK_SIZE ((size_t)1 << 20)
 
-static int done_fds[2] = { -1, -1 };
-static unsigned int working; /* of the loop's thread alone */
-static struct link at_work;
-
 /* What a thread tells the loop. */
 struct message {
     struct offload *offload;
@@ -28,6 +24,7 @@ static void free_offload(struct offload *o)
 {
     for (size_t i = 0; i < ARRAY_LEN(o->words); i++)
         free(o->words[i]);
+    ledger_give_back(o->held);
     sbr_request_free(o->req);
     free(o->location);
     free(o->body);
@@ -57,7 +54,7 @@ static void reply(struct offload *o)
 
 static void work_done(struct offload *o)
 {
-    working--;
+    o->server->offload.working--;
     link_remove(&o->link);
     if (o->done)
         o->done(o, o->r < 0 ? &o->err : NULL);
@@ -68,11 +65,11 @@ static void work_done(struct offload *o)
 
 static void message_came(void *context, uint32_t events)
 {
+    struct server *server = context;
     struct message message;
 
-    (void)context;
     (void)events;
-    if (read(done_fds[0], &message, sizeof(message)) != (ssize_t)sizeof(message))
+    if (read(server->offload.done[0], &message, sizeof(message)) != (ssize_t)sizeof(message))
         return;
     if (!message.line) {
         work_done(message.offload);
@@ -88,16 +85,17 @@ void offload_post(struct offload *o, const char *line, size_t len)
     struct message message = { o, strndup(line, len), len };
 
     if (message.line)
-        (void)!fd_write_all(done_fds[1], &message, sizeof(message));
+        (void)!fd_write_all(o->server->offload.done[1], &message, sizeof(message));
 }
 
 int offload_open(struct server *server, sbr_error *err)
 {
-    link_init(&at_work);
-    if (pipe2(done_fds, O_CLOEXEC) < 0)
+    struct server_offload *own = &server->offload;
+
+    if (pipe2(own->done, O_CLOEXEC) < 0)
         return err_set_errno(err, "http", "cannot make a pipe");
-    server->offload = loop_watch_of(done_fds[0], message_came, server);
-    if (loop_add(&server->loop, &server->offload, EPOLLIN) < 0)
+    own->watch = loop_watch_of(own->done[0], message_came, server);
+    if (loop_add(&server->loop, &own->watch, EPOLLIN) < 0)
         return err_set_errno(err, "http", "cannot watch a pipe");
     return 0;
 }
@@ -108,7 +106,7 @@ static void *work(void *context)
     const struct message message = { .offload = o };
 
     o->r = o->work(o, &o->err);
-    (void)!fd_write_all(done_fds[1], &message, sizeof(message));
+    (void)!fd_write_all(o->server->offload.done[1], &message, sizeof(message));
     return NULL;
 }
 
@@ -138,11 +136,11 @@ static int start_thread(struct offload *o)
 
 static bool is_started(struct offload *o)
 {
-    if (!o || working >= OFFLOAD_MAX || start_thread(o) < 0)
+    if (!o || o->server->offload.working >= OFFLOAD_MAX || start_thread(o) < 0)
         return false;
-    working++;
+    o->server->offload.working++;
     link_init(&o->link);
-    list_append(&at_work, &o->link);
+    list_append(&o->server->offload.at_work, &o->link);
     return true;
 }
 
@@ -161,25 +159,13 @@ int offload_start_own(struct server *server, const struct offload *given)
 }
 
 /* Calls of one tenant may wait for each other for hours, as cells of a session do. */
-static bool has_room(const struct tenant *tenant)
+static bool has_room(const struct server *server, const struct grant *tenant)
 {
     unsigned int own = 0;
 
-    list_each(at, &at_work)
+    list_each(at, (struct link *)&server->offload.at_work)
         own += !strcmp(link_owner(at, struct offload, link)->tenant.name, tenant->name);
     return tenant->local || own < OFFLOAD_TENANT_MAX;
-}
-
-unsigned int offload_count(const char *tenant)
-{
-    unsigned int n = 0;
-
-    list_each(at, &at_work) {
-        const struct offload *o = link_owner(at, struct offload, link);
-
-        n += o->counts && (!tenant || !strcmp(o->tenant.name, tenant));
-    }
-    return n;
 }
 
 static struct offload *begin(struct exchange *x, const struct offload *given)
@@ -192,7 +178,7 @@ static struct offload *begin(struct exchange *x, const struct offload *given)
         o->tenant = x->tenant;
         o->status = o->status ? o->status : x->route->status;
     }
-    if (has_room(&x->tenant) && is_started(o))
+    if (has_room(x->server, &x->tenant) && is_started(o))
         return o;
     problem_reply(x, &(struct problem){ .status = HTTP_TOO_MANY_REQUESTS,
                                         .detail = "too many requests of this kind wait",
@@ -222,7 +208,7 @@ int offload_start_alone(struct exchange *x, const struct offload *given)
     return begin(x, given) ? 0 : -1;
 }
 
-bool offload_is_busy(void)
+bool offload_is_busy(const struct server *server)
 {
-    return working > 0;
+    return server->offload.working > 0;
 }

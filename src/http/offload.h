@@ -2,6 +2,7 @@
 #ifndef HTTP_OFFLOAD_H
 #define HTTP_OFFLOAD_H
 
+#include "admit/ledger.h"
 #include "http/exchange.h"
 
 #define OFFLOAD_MAX 256       /* at once; more are refused */
@@ -17,7 +18,7 @@ struct offload {
     /* On the loop: a line that the thread gave to offload_post. */
     void (*line)(struct offload *o, const char *line, size_t len);
     struct server *server;
-    struct tenant tenant;
+    struct grant tenant;
     unsigned int status;
     const char *type; /* NULL: JSON */
     char *body;
@@ -27,7 +28,7 @@ struct offload {
     sbr_request *req;   /* freed at the end */
     struct exchange *x; /* NULL: the client is gone */
     bool exact;         /* `len` holds also when it is 0 */
-    bool counts;        /* among the runs of its tenant */
+    struct held *held;  /* what is reserved for it; given back at the end */
     char *location;     /* header of the reply; NULL: none; freed at the end */
     int r;
     sbr_error err;
@@ -46,9 +47,7 @@ int offload_start_alone(struct exchange *x, const struct offload *given);
 int offload_start_own(struct server *server, const struct offload *given);
 /* In the thread: `line` of the offload gets a copy, on the loop. */
 void offload_post(struct offload *o, const char *line, size_t len);
-/* Those of the tenant, or of all (NULL), that count among the runs. */
-unsigned int offload_count(const char *tenant);
 /* True while threads work. */
-bool offload_is_busy(void);
+bool offload_is_busy(const struct server *server);
 
 #endif

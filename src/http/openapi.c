@@ -41,6 +41,7 @@ static const struct {
 };
 
 #define REF "#/components/schemas/"
+#define OWN "#/$defs/"
 
 static json_t *reference(const char *name)
 {
@@ -56,8 +57,8 @@ static void move_references(json_t *at, const char *name)
     json_t *value;
     size_t i;
 
-    if (ref && !strncmp(ref, "#/$defs/", 8)) {
-        scoped_free char *moved = text_format(REF "%s%s", name, ref + 1);
+    if (ref && !strncmp(ref, OWN, strlen(OWN))) {
+        scoped_free char *moved = text_format(REF "%s_%s", name, ref + strlen(OWN));
 
         json_object_set_new(at, "$ref", json_string(moved));
     }
@@ -65,6 +66,20 @@ static void move_references(json_t *at, const char *name)
         move_references(value, name);
     json_array_foreach(at, i, value)
         move_references(value, name);
+}
+
+/* The parts of a schema stand beside it: not every generator of clients finds them in it. */
+static void add_parts(json_t *all, json_t *one, const char *name)
+{
+    json_t *value;
+    const char *key;
+
+    json_object_foreach(json_object_get(one, "$defs"), key, value) {
+        scoped_free char *place = text_format("%s_%s", name, key);
+
+        json_object_set(all, place, value);
+    }
+    (void)json_object_del(one, "$defs");
 }
 
 static json_t *schemas(void)
@@ -80,10 +95,12 @@ static json_t *schemas(void)
         /* Here it is the name of a root. */
         (void)json_object_del(json_object_get(json_object_get(one, "properties"), "project"),
                               "pattern");
+        (void)json_object_del(one, "title"); /* generators would name types by it */
         (void)json_object_del(one, "$id");
         (void)json_object_del(one, "$schema");
         move_references(one, documents[i].name);
         json_object_set_new(all, documents[i].name, one);
+        add_parts(all, one, documents[i].name);
     }
     own = json_read((const char *)http_schema_image_start,
                     (size_t)(http_schema_image_end - http_schema_image_start), &json_read_document,
@@ -166,7 +183,9 @@ static json_t *replies(const struct route *route)
         json_object_set_new(all, "202",
                             json_pack("{s:s, s:o}", "description",
                                       "With `Prefer: respond-async`: the run goes on.", "content",
-                                      content_of(JSON_TYPE, reference("execution"))));
+                                      content_of(JSON_TYPE, reference(!strcmp(route->body, "batch")
+                                                                          ? "batch_job"
+                                                                          : "execution"))));
     if (route->flags & ROUTE_RPC && route->flags & ROUTE_JSON)
         json_object_set_new(all, "202",
                             json_pack("{s:s}", "description", "A message that has no answer."));

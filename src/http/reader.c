@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/scope.h"
 #include "http/server.h"
 
 #define BATCH_SIZE 16384 /* of events that are formatted at once */
@@ -21,6 +22,8 @@ struct reader {
     uint64_t spoke_us;
     struct buf record; /* that is being sent */
     size_t sent;
+    struct response_text *result; /* that follows the record; NULL: none */
+    size_t result_sent;
 };
 
 static void add_record(struct reader *s, uint64_t number, const char *text, size_t len)
@@ -28,15 +31,15 @@ static void add_record(struct reader *s, uint64_t number, const char *text, size
     const char *type = strstr(text, "\"type\":\"");
     size_t n = type ? strcspn(type + 8, "\"") : 0;
 
-    if (!s->sse) {
-        buf_add(&s->record, text, len);
-        buf_add(&s->record, "\n", 1);
-        return;
-    }
-    buf_printf(&s->record, "id: %" PRIu64 "\nevent: %.*s\ndata: ", number, (int)n,
-               type ? type + 8 : "");
+    if (s->sse)
+        buf_printf(&s->record, "id: %" PRIu64 "\nevent: %.*s\ndata: ", number, (int)n,
+                   type ? type + 8 : "");
     buf_add(&s->record, text, len);
-    buf_add(&s->record, "\n\n", 2);
+}
+
+static void end_record(struct reader *s)
+{
+    buf_add_text(&s->record, s->sse ? "\n\n" : "\n");
 }
 
 /* What the log dropped before the reader took it. */
@@ -49,6 +52,7 @@ static void add_gap(struct reader *s)
                        log->first - 1, log->first - s->next);
 
     add_record(s, log->first - 1, text, (size_t)len);
+    end_record(s);
     s->next = log->first;
 }
 
@@ -64,10 +68,34 @@ static bool fill(struct reader *s)
     s->greeted = true;
     if (s->execution && s->next < s->execution->log.first)
         add_gap(s);
-    while (s->execution && s->record.len < BATCH_SIZE &&
-           (line = event_log_get(&s->execution->log, s->next)))
+    while (s->execution && s->record.len < BATCH_SIZE && !s->result &&
+           (line = event_log_get(&s->execution->log, s->next))) {
         add_record(s, s->next++, line->text, line->len);
+        if (line->result)
+            s->result = response_text_share(line->result);
+        else
+            end_record(s);
+    }
     return s->record.len > 0;
+}
+
+/* The result is sent from where it is. */
+static ssize_t read_result(struct reader *s, char *to, size_t max)
+{
+    size_t n = s->result->len - s->result_sent;
+
+    n = n < max ? n : max;
+    memcpy(to, s->result->bytes + s->result_sent, n);
+    s->result_sent += n;
+    if (s->result_sent == s->result->len) {
+        response_text_drop(take_ptr(s->result));
+        buf_drop(&s->record, s->record.len);
+        buf_add_text(&s->record, "}");
+        end_record(s);
+        s->sent = 0;
+    }
+    s->spoke_us = clock_now_us();
+    return (ssize_t)n;
 }
 
 static bool is_over(const struct reader *s)
@@ -82,6 +110,8 @@ static ssize_t read_events(void *context, char *to, size_t max)
     struct reader *s = context;
     size_t n;
 
+    if (s->sent == s->record.len && s->result)
+        return read_result(s, to, max);
     if (s->sent == s->record.len && !fill(s)) {
         if (is_over(s))
             return RESPONSE_END;
@@ -127,6 +157,7 @@ static void close_reader(void *context)
     struct reader *s = context;
 
     leave(s);
+    response_text_drop(s->result);
     buf_done(&s->record);
     free(s);
 }

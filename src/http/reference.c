@@ -31,7 +31,7 @@ static void add_row(struct buf *out, const struct route *route)
                route->method, route->path, route->summary);
     add_code(out, route->body);
     add_code(out, route->result ? route->result : route->type);
-    add_code(out, route->scope ? tenant_scope_name(route->scope) : NULL);
+    add_code(out, route->scope ? grant_scope_name(route->scope) : NULL);
     buf_add_text(out, "</tr>\n");
 }
 

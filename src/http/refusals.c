@@ -11,12 +11,18 @@
 
 #define MINUTE_US (60 * 1000000ULL)
 
+/* Words of the code, NULL for none; equal ones may stand in two places. */
+static bool is_same(const char *a, const char *b)
+{
+    return a && b ? !strcmp(a, b) : a == b;
+}
+
 static struct audit_refusal *row_of(struct refusals *refusals, const struct exchange *x)
 {
     struct audit_refusal *row = refusals->rows;
 
     for (size_t i = 0; i < refusals->n; i++, row++)
-        if (row->status == x->status && row->reason == x->reason &&
+        if (row->status == x->status && is_same(row->reason, x->reason) &&
             !strcmp(row->caller, x->tenant.name))
             return row;
     if (refusals->n == AUDIT_REFUSALS_MAX)

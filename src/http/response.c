@@ -41,43 +41,64 @@ struct response *response_of_bytes(char *bytes, size_t len)
     return r;
 }
 
-struct response_text *response_text_of(char *bytes)
+/* The next bytes of the texts: as many as there are, up to `max`. */
+static size_t take_texts(struct response *r, char *to, size_t max)
 {
-    struct response_text *text = bytes ? malloc(sizeof(*text)) : NULL;
+    size_t n = 0;
 
-    if (text)
-        *text = (struct response_text){ .bytes = bytes, .len = strlen(bytes), .users = 1 };
-    else
-        free(bytes);
-    return text;
+    while (n < max && r->at_text < r->n_texts) {
+        const struct response_text *text = r->texts[r->at_text];
+        size_t left = text->len - r->text_sent, part = left < max - n ? left : max - n;
+
+        memcpy(to + n, text->bytes + r->text_sent, part);
+        n += part;
+        r->text_sent += part;
+        if (part < left)
+            break;
+        response_text_drop(take_ptr(r->texts[r->at_text]));
+        r->at_text++;
+        r->text_sent = 0;
+    }
+    return n;
 }
 
-void response_text_drop(struct response_text *text)
+static void drop_body(struct response *r)
 {
-    if (!text || --text->users)
-        return;
-    free(text->bytes);
-    free(text);
+    for (size_t i = r->at_text; i < r->n_texts; i++)
+        response_text_drop(r->texts[i]);
+    free(take_ptr(r->texts));
+    free(take_ptr(r->bytes));
+    r->n_texts = r->at_text = 0;
 }
 
-struct response *response_of_text(struct response_text *text)
+/* Short ones become bytes, which go out in one piece. */
+static bool join(struct response *r)
 {
-    struct response *r = make(text->len);
+    char *bytes = malloc((size_t)r->len + 1);
+
+    if (!bytes)
+        return false;
+    (void)take_texts(r, bytes, (size_t)r->len);
+    drop_body(r);
+    r->bytes = bytes;
+    return true;
+}
+
+struct response *response_of_texts(struct response_text *const *texts, size_t n)
+{
+    struct response *r = make(0);
 
     if (!r)
         return NULL;
-    text->users++;
-    r->text = text;
-    r->bytes = text->bytes;
-    return r;
-}
-
-static void drop_bytes(struct response *r)
-{
-    if (!r->text)
-        free(r->bytes);
-    response_text_drop(take_ptr(r->text));
-    r->bytes = NULL;
+    r->texts = malloc((n + 1) * sizeof(*r->texts));
+    for (; r->texts && r->n_texts < n; r->n_texts++) {
+        r->texts[r->n_texts] = response_text_share(texts[r->n_texts]);
+        r->len += texts[r->n_texts]->len;
+    }
+    if (r->texts && (r->len > DIRECT_MAX || join(r)))
+        return r;
+    response_free(r);
+    return NULL;
 }
 
 struct response *response_of_file(int fd, uint64_t len)
@@ -120,7 +141,7 @@ void response_free(struct response *r)
         r->done(r->context);
     scope_close_fd(&r->fd);
     buf_done(&r->fields);
-    drop_bytes(r);
+    drop_body(r);
     free(r);
 }
 
@@ -185,7 +206,7 @@ void response_drop_body(struct response *r)
 {
     scope_close_fd(&r->fd);
     r->fd = -1;
-    drop_bytes(r);
+    drop_body(r);
     r->read = NULL;
     r->len = 0;
 }
@@ -201,6 +222,8 @@ ssize_t response_take(struct response *r, char *to, size_t max)
         return RESPONSE_END;
     if (r->fd >= 0)
         got = pread(r->fd, to, n, (off_t)r->sent);
+    else if (r->texts)
+        (void)take_texts(r, to, n);
     else
         memcpy(to, r->bytes + r->sent, n);
     if (got <= 0)

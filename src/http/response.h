@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "base/buf.h"
+#include "http/response_text.h"
 
 #define RESPONSE_END (-1)    /* of a stream                        */
 #define RESPONSE_BROKEN (-2) /* the client must learn that it is not whole */
@@ -18,35 +19,24 @@ struct visitor_user;
  */
 typedef ssize_t response_read(void *context, char *to, size_t max);
 
-/* Bytes that replies and others have together: freed with the last that drops them.  The loop's
- * alone. */
-struct response_text {
-    char *bytes; /* NUL-terminated */
-    size_t len;
-    unsigned int users;
-};
-
 struct response {
     struct buf fields;                  /* room for a struct front_head, then the headers */
     const struct visitor_user *upgrade; /* NULL: none; otherwise what the connection is for */
     uint64_t len;                       /* of the body; FRONT_LENGTH_UNKNOWN: a stream */
     uint64_t sent;
-    char *bytes;                /* the body, or one of the next two */
-    struct response_text *text; /* that `bytes` are of; NULL: they are freed */
-    int fd;                     /* -1: none */
+    char *bytes;                  /* the body, or one of the next three */
+    struct response_text **texts; /* one behind the other; NULL: none */
+    size_t n_texts, at_text, text_sent;
+    int fd; /* -1: none */
     response_read *read;
     void *context;
     void (*done)(void *context); /* the reply is sent, or its client is gone; NULL: nothing to do */
 };
 
-/* Takes the bytes over, which then have one user; NULL without memory, or for none. */
-struct response_text *response_text_of(char *bytes);
-void response_text_drop(struct response_text *text);
-
 /* `bytes` is freed.  All five: NULL without memory. */
 struct response *response_of_bytes(char *bytes, size_t len);
-/* One user more. */
-struct response *response_of_text(struct response_text *text);
+/* Texts one behind the other, which get one user more each. */
+struct response *response_of_texts(struct response_text *const *texts, size_t n);
 struct response *response_of_file(int fd, uint64_t len);
 struct response *response_of_stream(response_read *read, void *context,
                                     void (*done)(void *context));

@@ -56,8 +56,8 @@ static int take_root(const struct config *config, const struct config_root *from
     scoped_free char *path = from->path ? config_value_path(config, from->path) : NULL;
 
     if (!from->tenant ||
-        (!tenant_is_name(from->tenant) && strcmp(from->tenant, TENANT_LOCAL) != 0) || !from->name ||
-        !tenant_is_name(from->name) || !path ||
+        (!grant_is_tenant(from->tenant) && strcmp(from->tenant, GRANT_LOCAL) != 0) || !from->name ||
+        !grant_is_tenant(from->name) || !path ||
         (from->mode && strcmp(from->mode, "ro") != 0 && strcmp(from->mode, "rw") != 0))
         return err_set(err, SBR_E_INVALID, "config",
                        "http.roots: an entry has `tenant`, `name`, `path` and, if it should be "
@@ -146,19 +146,15 @@ void roots_done(struct roots *roots)
 /* What one field is resolved with. */
 struct resolution {
     const struct roots *roots;
-    const struct tenant *tenant;
+    const struct grant *tenant;
     const char *field;
-    struct submission_fault *fault;
+    struct refusal *fault;
 };
 
 static char *refuse(const struct resolution *r, unsigned int status, const char *why)
 {
-    scoped_free char *message = text_format("`%s` %s", r->field, why);
-
-    r->fault->status = status;
-    snprintf(r->fault->field, sizeof(r->fault->field), "%s", r->field);
-    err_set(&r->fault->err, status == HTTP_FORBIDDEN ? SBR_E_DENIED : SBR_E_INVALID, "request",
-            "%s", message ? message : r->field);
+    refusal_set(r->fault, status == HTTP_FORBIDDEN ? REFUSED_FORBIDDEN : REFUSED_WRONG, BOUND_ROOTS,
+                r->field, "`%s` %s", r->field, why);
     return NULL;
 }
 
@@ -296,8 +292,8 @@ static const struct {
                { "volumes", resolve_volumes },
                { "outputs", resolve_outputs } };
 
-json_t *roots_resolve(const struct roots *roots, const struct tenant *tenant, const json_t *body,
-                      struct submission_fault *fault)
+json_t *roots_resolve(const struct roots *roots, const struct grant *tenant, const json_t *body,
+                      struct refusal *fault)
 {
     json_t *copy = NULL;
 

@@ -10,16 +10,16 @@
 
 #include <jansson.h>
 
+#include "admit/grant.h"
 #include "config/config.h"
 #include "http/submission.h"
-#include "http/tenant.h"
 
 #define ROOTS_MAX 64
 #define ROOTS_HIDDEN_MAX 8
 
 struct root {
-    char tenant[TENANT_NAME_SIZE];
-    char name[TENANT_NAME_SIZE];
+    char tenant[GRANT_TENANT_SIZE];
+    char name[GRANT_TENANT_SIZE];
     char *path; /* absolute, without links */
     bool writable;
 };
@@ -41,8 +41,8 @@ struct roots {
 int roots_open(const struct config *config, struct roots *ret, sbr_error *err) must_check;
 void roots_done(struct roots *roots);
 /* A copy of the body in which names of roots are paths; NULL: a field names something else. */
-json_t *roots_resolve(const struct roots *roots, const struct tenant *tenant, const json_t *body,
-                      struct submission_fault *fault);
+json_t *roots_resolve(const struct roots *roots, const struct grant *tenant, const json_t *body,
+                      struct refusal *fault);
 /* Replaces paths of the tenant's roots, and of the gateway's own directories, in JSON by their
  * names, but not in output of programs.  Takes the text over. */
 char *roots_hide(const struct roots *roots, const char *tenant, char *text);

@@ -18,16 +18,19 @@
 #include "base/signal_fd.h"
 #include "base/text.h"
 #include "config/audit.h"
-#include "http/admission.h"
 #include "http/agents.h"
+#include "http/batch_jobs.h"
 #include "http/body.h"
 #include "http/dialect.h"
 #include "http/execution.h"
+#include "http/execution_kept.h"
 #include "http/fronts.h"
+#include "http/joblog.h"
 #include "http/listener.h"
 #include "http/offload.h"
 #include "http/problem.h"
 #include "http/reader.h"
+#include "http/restoration.h"
 #include "http/sse_stream.h"
 #include "http/websocket.h"
 #include "lib/runner.h"
@@ -35,6 +38,7 @@
 #define TICK_US 1000000
 #define DRAIN_US (30 * 1000000ULL) /* for what runs when the gateway is to end               */
 #define CERTIFICATE_MAX 65536
+#define RETRY_S 1
 
 static int read_pem(const char *path, char **ret, sbr_error *err)
 {
@@ -90,6 +94,8 @@ static void signal_came(void *context, uint32_t events)
         return;
     server->end_us = clock_now_us() + (server->ending ? 0 : DRAIN_US);
     server->ending = true;
+    if (getppid() != server->parent) /* the engine was killed: another one may start already */
+        fronts_release(server);
 }
 
 static int watch_signals(struct server *server, sbr_error *err)
@@ -140,14 +146,26 @@ static void init(struct server *server)
     link_init(&server->executions);
     link_init(&server->live);
     link_init(&server->spent);
+    link_init(&server->batches);
+    link_init(&server->restored);
     link_init(&server->agents);
     link_init(&server->sse_streams);
+    link_init(&server->offload.at_work);
+    link_init(&server->bodies);
+    link_init(&server->sandboxes);
+    link_init(&server->submissions);
+    link_init(&server->unbegun);
+    link_init(&server->holdings.sessions);
     for (size_t i = 0; i < SERVER_SOCKETS; i++) {
         struct server_socket *s = &server->sockets[i];
 
         s->listener.fd = s->link.fd = s->config = -1;
+        link_init(&s->strangers);
     }
+    if (!server->options.connections_per_address)
+        server->options.connections_per_address = (server->options.connections + 1) / 2;
     server->started_us = clock_now_us();
+    server->parent = getppid();
     server->take_request = body_take;
 }
 
@@ -173,10 +191,10 @@ static int open_server(struct server *server, sbr_error *err)
         config_load(NULL, &server->config, err) < 0 || check_backend(&server->config, err) < 0 ||
         config_add_languages(&server->config, err) < 0 ||
         roots_open(&server->config, &server->roots, err) < 0 ||
-        spans_open(&server->config, &server->spans, err) < 0 ||
-        admission_open(&server->config, &server->memory, err) < 0 ||
+        spans_open(&server->config, &server->spans, err) < 0 || holdings_open(server, err) < 0 ||
         runner_open(RUNNER_LONG, false, &server->rt, err) < 0)
         return err->code;
+    restoration_open(server);
     return fronts_wait(server, err);
 }
 
@@ -201,7 +219,10 @@ static void tick(struct server *server, uint64_t now_us)
     fronts_tick(server);
     visitor_tick(server);
     refusals_tick(server, now_us);
+    holdings_tick(server);
     execution_tick(server, now_us);
+    execution_kept_trim(server);
+    batch_jobs_tick(server);
     reader_tick(server, now_us);
     spans_tick(server);
     sse_stream_tick(server, now_us);
@@ -211,10 +232,21 @@ static void tick(struct server *server, uint64_t now_us)
             server->options.dialects[i]->tick(server, now_us);
 }
 
+/* What was not begun again yet is left to the next gateway. */
+static bool is_idle(const struct server *server)
+{
+    unsigned int live = 0;
+
+    list_each(at, (struct link *)&server->live)
+        live += at != NULL;
+    return live == restoration_waiting(server);
+}
+
 static bool is_done(const struct server *server)
 {
-    return server->ending && (clock_now_us() >= server->end_us ||
-                              (execution_count(server, NULL) == 0 && !offload_is_busy()));
+    return server->ending &&
+           (clock_now_us() >= server->end_us ||
+            (is_idle(server) && !offload_is_busy(server) && !joblog_is_busy(server->joblog)));
 }
 
 static void serve(struct server *server)
@@ -226,43 +258,74 @@ static void serve(struct server *server)
         execution_tidy(server);
         fronts_run(server);
         tick(server, clock_now_us());
+        restoration_run(server);
     }
 }
 
-static void close_server(struct server *server)
+/* Nobody is asked to repeat what has begun. */
+static void reply_at_end(struct exchange *x, bool begun)
+{
+    static const struct problem problems[] = {
+        { .status = HTTP_SERVICE_UNAVAILABLE, .detail = "the gateway ended", .retry_s = RETRY_S },
+        { .status = HTTP_INTERNAL_SERVER_ERROR,
+          .detail = "the gateway ended before the end of this request: it had begun, and how it "
+                    "would have ended is unknown" },
+    };
+
+    problem_reply(x, &problems[begun]);
+}
+
+/* Tells everybody who waits, and ends what clients have open. */
+static void close_clients(struct server *server)
 {
     list_each(at, &server->executions) {
         struct execution *e = link_owner(at, struct execution, link);
 
+        if (e->waiter)
+            reply_at_end(e->waiter, e->began);
         e->waiter = NULL;
         e->ended = NULL;
         reader_drop_all(e);
         websocket_drop_all(e);
     }
     sse_stream_drop_all(server);
-    list_each(at, &server->waiting)
-        problem_reply(link_owner(at, struct exchange, link),
-                      &(struct problem){ .status = HTTP_SERVICE_UNAVAILABLE,
-                                         .detail = "the gateway ended" });
+    list_each(at, &server->waiting) { /* for cells, builds and the like, or for a look */
+        struct exchange *x = link_owner(at, struct exchange, link);
+
+        reply_at_end(x, strcmp(x->method, "GET") != 0);
+    }
     visitor_run(server);
     list_each(at, &server->visitors)
         visitor_close(link_owner(at, struct visitor, link));
     visitor_run(server);
     refusals_end(server);
     fronts_close(server);
+}
+
+/* Threads that have not ended use the server, and what its requests have: the process then ends
+ * with all of it.  What nobody uses is freed, so that programs that run are ended. */
+static void close_server(struct server *server)
+{
+    close_clients(server);
+    restoration_close(server);
     list_each(at, &server->executions)
         execution_free(link_owner(at, struct execution, link));
+    joblog_close(server->joblog);
     agents_close(server);
+    if (server->has_socket)
+        (void)unlink(server->options.socket);
+    if (offload_is_busy(server))
+        return;
     for (size_t i = 0; server->options.dialects[i]; i++)
         if (server->options.dialects[i]->close)
             server->options.dialects[i]->close(server);
-    if (server->has_socket)
-        (void)unlink(server->options.socket);
+    holdings_close(server);
     sbr_runtime_close(server->rt);
     spans_done(&server->spans);
     roots_done(&server->roots);
     config_done(&server->config);
     loop_done(&server->loop);
+    free(server);
 }
 
 int server_run(const struct server_options *options, sbr_error *err)
@@ -277,11 +340,12 @@ int server_run(const struct server_options *options, sbr_error *err)
     r = open_server(server, err);
     if (r == 0) {
         report_ready(server);
-        if (options->ready_fd >= 0)
+        if (options->ready_fd >= 0) { /* a process that ends closes it, too: the byte says it */
+            (void)!write(options->ready_fd, "", 1);
             (void)close(options->ready_fd);
+        }
         serve(server);
     }
     close_server(server);
-    free(server);
     return r;
 }

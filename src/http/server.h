@@ -5,8 +5,8 @@
 #include "base/list.h"
 #include "base/loop.h"
 #include "config/config.h"
-#include "http/admission.h"
 #include "http/counters.h"
+#include "http/holdings.h"
 #include "http/refusals.h"
 #include "http/roots.h"
 #include "http/spans.h"
@@ -19,6 +19,7 @@ enum { SERVER_AT_UNIX, SERVER_AT_TCP, SERVER_SOCKETS };
 
 struct dialect;
 struct exchange;
+struct joblog;
 
 struct server_options {
     const char *socket;                          /* path of the unix socket; NULL: none */
@@ -29,9 +30,10 @@ struct server_options {
     const char *callbacks[SERVER_MAX_NAMES + 1]; /* hosts that a dialect may send results to */
     const struct dialect *dialects[SERVER_MAX_DIALECTS + 1];
     size_t max_body;
-    unsigned int connections; /* at once */
-    unsigned int running;     /* runs at once, without an engine */
-    int ready_fd;             /* closed when it serves; -1: none */
+    unsigned int connections;             /* at once, of each listener */
+    unsigned int connections_per_address; /* of TCP; 0: half of them */
+    unsigned int running;                 /* runs at once, without an engine */
+    int ready_fd;                         /* gets a byte when it serves; -1: none */
 };
 
 /* A listener and the front that reads its connections. */
@@ -42,7 +44,9 @@ struct server_socket {
     struct loop_watch link;     /* to the front */
     int config;                 /* what the front starts with */
     pid_t pid;                  /* 0: it does not run */
+    pid_t ended;                /* was killed, and its end is still to be taken; 0: none */
     unsigned int visitors;
+    struct link strangers;   /* those of TCP that have shown no token, longest idle first */
     unsigned int unanswered; /* ticks since it was asked whether it lives; 0: it has answered */
     bool starved;            /* no descriptor is left: nothing is accepted until the next tick */
     bool full;               /* the link takes nothing now: nothing is accepted until it does  */
@@ -56,8 +60,7 @@ struct server {
     struct config config;
     struct roots roots;
     struct spans spans;
-    uint64_t memory; /* that runs and sessions may use together where no engine has a say */
-    struct admission_sessions sessions;
+    struct holdings holdings;
     sbr_runtime *rt;
     void (*take_request)(struct exchange *x); /* it is whole, and nobody has replied */
     struct link visitors, closed;             /* connections; those that are freed after the turn */
@@ -66,13 +69,27 @@ struct server {
     struct link spent;            /* executions whose jobs are to be freed */
     struct link agents;           /* clients of /mcp */
     struct link sse_streams;      /* their streams */
-    size_t kept_bytes;            /* of results and events of all executions */
+    struct link batches;          /* of executions that go on without their client */
+    struct link restored;         /* executions that wait to be begun again; http/restoration.c */
+    struct joblog *joblog;        /* NULL: it could not be opened */
     struct counters counters;
     struct refusals refusals;
     struct loop_watch signals;
-    struct loop_watch offload;
-    bool has_socket; /* the unix socket is ours to remove */
+    struct server_offload {
+        struct loop_watch watch;
+        int done[2];          /* a pipe from the threads */
+        unsigned int working; /* threads */
+        struct link at_work;  /* what they do */
+    } offload;
+    struct link sandboxes;   /* of E2B */
+    struct link submissions; /* of Judge0 */
+    struct link unbegun;     /* sockets of Piston that have not said what to run */
+    struct link bodies;      /* that wait for a thread that reads them; http/body.c */
+    unsigned int readers;    /* of those threads */
+    uint64_t restored_us;    /* when the last look at `restored` was */
+    bool has_socket;         /* the unix socket is ours to remove */
     bool ending;
+    pid_t parent; /* that started it */
     uint64_t started_us, ticked_us, end_us;
 };
 

@@ -7,16 +7,15 @@
 #include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
-#include "http/admission.h"
 #include "http/body.h"
 #include "http/handlers.h"
+#include "http/holdings.h"
 #include "http/offload.h"
 #include "http/ownership.h"
 #include "http/problem.h"
 #include "http/route.h"
 #include "http/server.h"
 #include "http/submission.h"
-#include "lib/runner.h"
 #include "session/session_memory.h"
 
 enum { WORD_OWN, WORD_ID, WORD_CALL, WORD_PATH };
@@ -66,6 +65,33 @@ static int call_session(struct offload *o, sbr_error *err)
     return r;
 }
 
+int sessions_admit(const struct exchange *x, const char *language, uint64_t *timeout_ms,
+                   struct refusal *refusal)
+{
+    struct session_facts facts;
+    int r;
+
+    if (x->tenant.local)
+        return 0;
+    if (ownership_facts(&x->tenant, x->words[0], &facts, &refusal->err) < 0)
+        return -1;
+    r = admit_cell(&x->tenant, &x->server->config, &facts, language, timeout_ms, refusal);
+    session_facts_done(&facts);
+    return r;
+}
+
+/* What a tenant's token may not have, it may not use in a session of another; false: replied. */
+static bool may_use(struct exchange *x)
+{
+    struct refusal refusal = { 0 };
+
+    if (sessions_admit(x, NULL, NULL, &refusal) == 0)
+        return true;
+    holdings_refuse(x, &refusal);
+    return false;
+}
+
+/* A call that only looks at the session, or ends what it does. */
 static void ask(struct exchange *x, char *call)
 {
     struct offload o = { .work = call_session };
@@ -77,6 +103,24 @@ static void ask(struct exchange *x, char *call)
         free(call);
 }
 
+/* A call that runs something inside, or changes it: it is a run as a cell is. */
+static void ask_to_run_by(struct exchange *x, struct offload *o, char *call)
+{
+    o->words[WORD_CALL] = call;
+    if (name_session(x, o) && may_use(x) &&
+        (o->held = holdings_take(x, &(struct need){ .runs = 1 }))) {
+        offload_start(x, o);
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(o->words); i++)
+        free(o->words[i]);
+}
+
+static void ask_to_run(struct exchange *x, char *call)
+{
+    ask_to_run_by(x, &(struct offload){ .work = call_session }, call);
+}
+
 void sessions_get(struct exchange *x)
 {
     ask(x, strdup("{\"op\":\"info\"}"));
@@ -84,7 +128,7 @@ void sessions_get(struct exchange *x)
 
 void sessions_vars(struct exchange *x)
 {
-    ask(x, strdup("{\"op\":\"vars\"}"));
+    ask_to_run(x, strdup("{\"op\":\"vars\"}"));
 }
 
 void sessions_metrics(struct exchange *x)
@@ -99,36 +143,35 @@ void sessions_interrupt(struct exchange *x)
 
 void sessions_restart(struct exchange *x)
 {
-    ask(x, strdup("{\"op\":\"restart\"}"));
+    ask_to_run(x, strdup("{\"op\":\"restart\"}"));
 }
 
 void sessions_checkpoint(struct exchange *x)
 {
-    ask(x, strdup("{\"op\":\"checkpoint\"}"));
+    ask_to_run(x, strdup("{\"op\":\"checkpoint\"}"));
 }
 
 void sessions_rollback(struct exchange *x)
 {
     json_t *body = submission_body(x);
     json_int_t cell = json_integer_value(json_object_get(body, "cell"));
+    static const struct submission_field known[] = { { "cell", true } };
+    struct refusal fault = { 0 };
 
     if (!body)
         return;
+    if (submission_check_fields(body, known, ARRAY_LEN(known), &fault) < 0) {
+        holdings_refuse(x, &fault);
+        json_decref(body);
+        return;
+    }
     json_decref(body);
-    ask(x, text_format("{\"op\":\"rollback\",\"cell\":%lld}", (long long)cell));
+    ask_to_run(x, text_format("{\"op\":\"rollback\",\"cell\":%lld}", (long long)cell));
 }
 
-/* Of how long a session lives; 0: the default. */
-static uint64_t take_bound(json_t *body, const char *key)
-{
-    json_int_t value = json_integer_value(json_object_get(body, key));
-
-    (void)json_object_del(body, key);
-    return value > 0 ? (uint64_t)value : 0;
-}
-
-/* A session that was made becomes the tenant's, or is ended.  Takes the answer over. */
-static int own_session(struct offload *o, char *text, sbr_error *err)
+/* A session that was made becomes the tenant's, with all that is reserved for it, or is ended.
+ * Takes the answer over. */
+static int own_session(struct offload *o, char *text, const json_t *facts, sbr_error *err)
 {
     struct ownership owner;
     json_t *made = json_read_own(text, 0);
@@ -136,7 +179,7 @@ static int own_session(struct offload *o, char *text, sbr_error *err)
 
     snprintf(owner.own, sizeof(owner.own), "%s", json_string_value(json_object_get(made, "id")));
     json_decref(made);
-    r = ownership_add(&o->tenant, &owner, err);
+    r = ownership_add(&o->tenant, &owner, facts, err);
     if (r < 0) {
         sbr_error ignored;
 
@@ -147,29 +190,24 @@ static int own_session(struct offload *o, char *text, sbr_error *err)
     o->body = rename_answer(text, owner.id, o->words[WORD_ID]);
     free(o->words[WORD_ID]);
     o->words[WORD_ID] = strdup(owner.id);
+    holdings_keep_session(o->server, &o->tenant, owner.own, take_ptr(o->held));
     return 0;
 }
 
-/* A session that is being made. */
-struct making {
-    sbr_session_bounds bounds;
-    uint64_t memory; /* that it may use, which is reserved */
-};
-
 static int create_session(struct offload *o, sbr_error *err)
 {
-    const struct making *making = o->extra;
+    json_t *facts = session_facts_write(&o->tenant, o->req);
     char *text = NULL;
-    int r = sbr_session_create(o->req, &making->bounds, &text, err);
+    int r = sbr_session_create(o->req, o->extra, &text, err);
 
-    return r < 0 ? r : own_session(o, text, err);
+    if (r == 0)
+        r = own_session(o, text, facts, err);
+    json_decref(facts);
+    return r;
 }
 
 static void session_made(struct offload *o, const sbr_error *err)
 {
-    const struct making *making = o->extra;
-
-    admission_end_session(o->server, making->memory);
     free(o->extra);
     if (err || !o->x)
         return;
@@ -180,51 +218,37 @@ static int fork_session(struct offload *o, sbr_error *err)
 {
     sbr_session *s;
     char *text = NULL;
+    json_t *facts;
     int r = sbr_session_open(o->words[WORD_OWN], &s, err);
 
     if (r < 0)
         return r;
     r = sbr_session_call(s, "{\"op\":\"fork\"}", &text, err);
     sbr_session_free(s);
-    return r < 0 ? r : own_session(o, text, err);
+    if (r < 0)
+        return r;
+    facts = ownership_facts_json(o->words[WORD_ID]);
+    if (facts && o->tenant.token_id[0]) /* it ends with the token that asked for it */
+        json_object_set_new(facts, "token", json_string(o->tenant.token_id));
+    r = own_session(o, text, facts, err);
+    json_decref(facts);
+    return r;
 }
 
-static void count_one(void *context, const struct ownership *o)
+/* Reserves what the session needs and lets a thread make it; takes over what `o` has. */
+static void make_session(struct exchange *x, struct offload *o, const struct need *need,
+                         const sbr_session_bounds *bounds)
 {
-    (void)o;
-    ++*(unsigned int *)context;
-}
-
-static bool has_room(struct exchange *x)
-{
-    unsigned int n = 0;
-    sbr_error err;
-
-    if (!x->tenant.sessions || ownership_each(&x->tenant, count_one, &n, &err) < 0 ||
-        n < x->tenant.sessions)
-        return true;
-    problem_reply(x, &(struct problem){ .status = HTTP_TOO_MANY_REQUESTS,
-                                        .detail = "the tenant has as many sessions as its token "
-                                                  "allows",
-                                        .remedy = "end one with DELETE /v1/sessions/ID",
-                                        .retry_s = 1 });
-    return false;
-}
-
-/* Reserves the memory and lets a thread make the session; takes over what `o` has. */
-static void make_session(struct exchange *x, struct offload *o, const struct making *making)
-{
-    sbr_error err;
-
-    o->extra = malloc(sizeof(*making));
-    if (!o->extra)
-        err_set_oom(&err, "http");
-    if (o->extra && admission_begin_session(x->server, making->memory, &err) == 0) {
-        memcpy(o->extra, making, sizeof(*making));
+    o->extra = malloc(sizeof(*bounds));
+    if (o->extra)
+        memcpy(o->extra, bounds, sizeof(*bounds));
+    o->held = o->extra ? holdings_take(x, need) : NULL;
+    if (o->held) {
         offload_start(x, o);
         return;
     }
-    problem_reply_error(x, &err);
+    if (!o->extra)
+        exchange_reply(x, HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
     sbr_request_free(o->req);
     free(o->extra);
     free(o->words[WORD_OWN]);
@@ -234,26 +258,45 @@ static void make_session(struct exchange *x, struct offload *o, const struct mak
 void sessions_fork(struct exchange *x)
 {
     struct offload o = { .work = fork_session, .done = session_made };
-    struct making making = { .memory = 0 };
+    const sbr_session_bounds bounds = { .struct_size = sizeof(bounds) }; /* the original's */
+    struct need need = { .sessions = 1 };
 
-    if (!has_room(x) || !name_session(x, &o))
+    if (!name_session(x, &o))
         return;
-    making.memory = session_memory_of(o.words[WORD_OWN]);
-    make_session(x, &o, &making);
+    if (!may_use(x)) {
+        free(o.words[WORD_OWN]);
+        free(o.words[WORD_ID]);
+        return;
+    }
+    need.memory = session_memory_of(o.words[WORD_OWN]);
+    make_session(x, &o, &need, &bounds);
 }
 
-void sessions_take_bounds(json_t *body, sbr_session_bounds *ret)
+int sessions_take_bounds(json_t *body, sbr_session_bounds *ret, struct refusal *fault)
 {
-    *ret = (sbr_session_bounds){ .struct_size = sizeof(*ret),
-                                 .idle_ms = take_bound(body, "idle_ms"),
-                                 .age_ms = take_bound(body, "age_ms"),
-                                 .freeze_ms = take_bound(body, "freeze_ms") };
+    const struct {
+        struct submission_field field;
+        uint64_t *value; /* 0: the default */
+    } all[] = { { { "idle_ms", true }, &ret->idle_ms },
+                { { "age_ms", true }, &ret->age_ms },
+                { { "freeze_ms", true }, &ret->freeze_ms } };
+
+    *ret = (sbr_session_bounds){ .struct_size = sizeof(*ret) };
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        const json_t *value = json_object_get(body, all[i].field.name);
+
+        if (value && submission_check_field(&all[i].field, value, fault) < 0)
+            return -1;
+        *all[i].value = (uint64_t)json_integer_value(value);
+        (void)json_object_del(body, all[i].field.name);
+    }
+    return 0;
 }
 
 /* NULL: replied. */
 static sbr_request *request_of(struct exchange *x, sbr_session_bounds *ret)
 {
-    struct submission_fault fault = { .status = 0 };
+    struct refusal fault = { 0 };
     struct body_read *read = x->read;
     sbr_request *req = NULL;
     json_t *body;
@@ -265,9 +308,9 @@ static sbr_request *request_of(struct exchange *x, sbr_session_bounds *ret)
     body = submission_body(x);
     if (!body)
         return NULL;
-    sessions_take_bounds(body, ret);
-    if (submission_read(x->server, &x->tenant, body, &req, &fault) < 0)
-        submission_refuse(x, &fault);
+    if (sessions_take_bounds(body, ret, &fault) < 0 ||
+        submission_read(x->server, &x->tenant, body, &req, &fault) < 0)
+        holdings_refuse(x, &fault);
     json_decref(body);
     return req;
 }
@@ -275,13 +318,20 @@ static sbr_request *request_of(struct exchange *x, sbr_session_bounds *ret)
 void sessions_create(struct exchange *x)
 {
     struct offload o = { .work = create_session, .done = session_made };
-    struct making making;
+    struct refusal refusal = { 0 };
+    sbr_session_bounds bounds;
+    struct need need;
 
-    o.req = has_room(x) ? request_of(x, &making.bounds) : NULL;
+    o.req = request_of(x, &bounds);
     if (!o.req)
         return;
-    making.memory = runner_memory_of(o.req);
-    make_session(x, &o, &making);
+    if (admit_life(&x->tenant, &bounds.idle_ms, &bounds.age_ms, &refusal) < 0) {
+        holdings_refuse(x, &refusal);
+        sbr_request_free(o.req);
+        return;
+    }
+    need = need_of_session(o.req);
+    make_session(x, &o, &need, &bounds);
 }
 
 /* Sessions by the ids of the library, and those of one tenant. */
@@ -359,8 +409,8 @@ static int end_session(struct offload *o, sbr_error *err)
 
 static void session_ended(struct offload *o, const sbr_error *err)
 {
-    (void)err;
-    admission_end_session(o->server, 0);
+    if (!err || err->code == SBR_E_NOT_FOUND)
+        holdings_end_session(o->server, o->words[WORD_OWN]);
 }
 
 void sessions_end(struct exchange *x)
@@ -388,12 +438,12 @@ static char *file_call(const char *op, const char *path, const struct buf *data)
 
 void sessions_files(struct exchange *x)
 {
-    ask(x, strdup("{\"op\":\"files\"}"));
+    ask_to_run(x, strdup("{\"op\":\"files\"}"));
 }
 
 void sessions_put_file(struct exchange *x)
 {
-    ask(x, file_call("put", x->words[1], &x->body));
+    ask_to_run(x, file_call("put", x->words[1], &x->body));
 }
 
 static int get_file(struct offload *o, sbr_error *err)
@@ -409,6 +459,9 @@ static int get_file(struct offload *o, sbr_error *err)
     free(take_ptr(o->body));
     if (!base64 || encoding_from_base64(base64, &o->body, &o->len) < 0)
         r = err_set(err, SBR_E_BUG, "session", "the session sent no file");
+    else if (o->len > grant_most(&o->tenant, SBR_OUTPUT_BYTES))
+        r = err_set(err, SBR_E_UNSUPPORTED, "session",
+                    "the file is larger than the output that the token allows");
     o->exact = true;
     json_decref(answer);
     return r;
@@ -416,15 +469,11 @@ static int get_file(struct offload *o, sbr_error *err)
 
 void sessions_get_file(struct exchange *x)
 {
-    struct offload o = { .work = get_file, .type = BYTES_TYPE };
-
-    if (!name_session(x, &o))
-        return;
-    o.words[WORD_CALL] = file_call("get", x->words[1], NULL);
-    offload_start(x, &o);
+    ask_to_run_by(x, &(struct offload){ .work = get_file, .type = BYTES_TYPE },
+                  file_call("get", x->words[1], NULL));
 }
 
 void sessions_delete_file(struct exchange *x)
 {
-    ask(x, file_call("remove", x->words[1], NULL));
+    ask_to_run(x, file_call("remove", x->words[1], NULL));
 }

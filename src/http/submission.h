@@ -11,40 +11,51 @@
 
 #define SUBMISSION_MAX_DEPTH 32
 
-/* What is wrong with a submission, for its problem. */
-struct submission_fault {
-    sbr_error err;
-    unsigned int status; /* 0: by the error's code */
-    char field[64];      /* empty: none */
-};
-
 /* Reads JSON that is not nested too deep.  NULL: it cannot be read. */
-json_t *submission_parse(const char *text, size_t len, struct submission_fault *fault);
+json_t *submission_parse(const char *text, size_t len, struct refusal *fault);
 /* For `tenant`; the caller frees the request.  0 or -1. */
-int submission_read(struct server *server, const struct tenant *tenant, const json_t *body,
-                    sbr_request **ret, struct submission_fault *fault);
+int submission_read(struct server *server, const struct grant *tenant, const json_t *body,
+                    sbr_request **ret, struct refusal *fault);
 /* What a tenant's agents begin with: the configuration within the tenant's ceilings, and its
  * workspace (NULL: none).  The caller frees the request.  0 or -1. */
-int submission_base(struct server *server, const struct tenant *tenant, const char *workspace,
-                    sbr_request **ret, struct submission_fault *fault);
+int submission_base(struct server *server, const struct grant *tenant, const char *workspace,
+                    sbr_request **ret, struct refusal *fault);
 /* What the JSON of a request does not say. */
 struct submission_extra {
     enum execution_mode mode;
     /* Changes a request that was read, by bytes of stdin, say; 0 or SBR_E_*.  NULL: nothing. */
     int (*add)(sbr_request *req, void *context, sbr_error *err);
     void *context;
+    bool lives; /* it is a sandbox that counts among the tenant's sessions */
 };
 
+/* Makes sure of room, and starts what submission_read has read; takes it over.  0 or -1. */
+int submission_launch(struct server *server, const struct grant *tenant, sbr_request *req,
+                      const struct submission_extra *extra, struct execution **ret,
+                      struct refusal *fault);
 /* Reads, makes sure of room, starts.  0 or -1. */
-int submission_begin(struct server *server, const struct tenant *tenant, const json_t *body,
+int submission_begin(struct server *server, const struct grant *tenant, const json_t *body,
                      const struct submission_extra *extra, struct execution **ret,
-                     struct submission_fault *fault);
+                     struct refusal *fault);
 /* The same for an exchange.  NULL: it has its reply. */
 struct execution *submission_start(struct exchange *x, const json_t *body,
-                                   enum execution_mode mode);
+                                   const struct submission_extra *extra);
+/* The same of what submission_read has left: a request, which goes over, or NULL and a fault. */
+struct execution *submission_start_read(struct exchange *x, sbr_request *req,
+                                        enum execution_mode mode, struct refusal *fault);
 /* The same of a request that was read already, or of a body that was not; takes both over. */
 struct execution *submission_start_body(struct exchange *x, enum execution_mode mode);
-void submission_refuse(struct exchange *x, const struct submission_fault *fault);
+/* A field of a body that is no request. */
+struct submission_field {
+    const char *name;
+    bool is_count; /* a whole number above 0; otherwise a text */
+};
+/* 0, or -1 with the field. */
+int submission_check_field(const struct submission_field *field, const json_t *value,
+                           struct refusal *fault);
+/* The same for all of a body, which has no others. */
+int submission_check_fields(const json_t *body, const struct submission_field *fields, size_t n,
+                            struct refusal *fault);
 /* The content of a body in JSON; replies and returns NULL when it is none. */
 json_t *submission_body(struct exchange *x);
 

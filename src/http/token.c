@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "admit/grant_json.h"
+#include "base/aside.h"
 #include "base/fd.h"
 #include "base/json_read.h"
 #include "base/listing.h"
@@ -23,7 +25,7 @@
 #define HASH_HEX_SIZE (2 * HASH_SIZE + 1)
 #define FILE_MAX 16384
 #define PREFIX "sbr_"
-#define ID_LEN (TENANT_TOKEN_ID_SIZE - 1)
+#define ID_LEN (GRANT_TOKEN_SIZE - 1)
 
 int token_start(sbr_error *err)
 {
@@ -42,64 +44,34 @@ static void hash_secret(const char *secret, char hex[HASH_HEX_SIZE])
     sodium_bin2hex(hex, HASH_HEX_SIZE, hash, sizeof(hash));
 }
 
-static json_t *ceilings_of(const struct tenant *tenant)
+static json_t *describe(const struct token *token)
 {
-    json_t *limits = json_object();
+    json_t *value = grant_to_json(&token->tenant);
 
-    for (unsigned int i = 0; i < N_LIMITS; i++) {
-        char value[32];
-
-        if (!(tenant->ceilings.given & 1u << i))
-            continue;
-        limits_format((enum sbr_limit)i, tenant->ceilings.value[i], value, sizeof(value));
-        json_object_set_new(limits, limit_defs[i].option, json_string(value));
-    }
-    return limits;
-}
-
-static json_t *scopes_of(unsigned int scopes)
-{
-    json_t *names = json_array();
-
-    for (unsigned int bit = 1; bit < SCOPE_ALL; bit <<= 1)
-        if (scopes & bit)
-            json_array_append_new(names, json_string(tenant_scope_name(bit)));
-    return names;
-}
-
-static json_t *describe(const struct token_grant *grant)
-{
-    const struct tenant *t = &grant->tenant;
-
-    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:s, s:s, s:i, s:i, s:i, s:s, s:I, s:I}", "id",
-                     t->token_id, "name", grant->name, "tenant", t->name, "scopes",
-                     scopes_of(t->scopes), "limits", ceilings_of(t), "network",
-                     network_mode_name(t->network), "allow_hosts", t->hosts, "concurrency",
-                     (int)t->concurrency, "per_minute", (int)t->per_minute, "sessions",
-                     (int)t->sessions, "languages", t->languages, "created", (json_int_t)time(NULL),
-                     "expires", (json_int_t)grant->expires_s);
+    json_object_set_new(value, "name", json_string(token->name));
+    json_object_set_new(value, "created", json_integer((json_int_t)time(NULL)));
+    json_object_set_new(value, "expires", json_integer((json_int_t)token->expires_s));
+    return value;
 }
 
 /* A new file that is whole or not there. */
 static int save(const struct state_dir *dir, const char *id, const json_t *object, sbr_error *err)
 {
     scoped_free char *text = json_dumps(object, JSON_INDENT(2));
-    char name[64], aside[72];
-    scoped_fd int fd = -1;
+    struct aside aside = ASIDE_NONE;
+    char name[64];
 
     snprintf(name, sizeof(name), "%s.json", id);
-    snprintf(aside, sizeof(aside), "%s.new", name);
-    fd = openat(dir->fd, aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (!text || fd < 0 || fd_write_all(fd, text, strlen(text)) < 0 || fsync(fd) < 0 ||
-        renameat(dir->fd, aside, dir->fd, name) < 0) {
-        state_fail("save a token in", dir->path, err);
-        (void)unlinkat(dir->fd, aside, 0);
-        return err->code;
-    }
-    return 0;
+    if (text && aside_open(dir->fd, 0600, &aside) == 0 &&
+        fd_write_all(aside.fd, text, strlen(text)) == 0 && fsync(aside.fd) == 0 &&
+        aside_name(&aside, dir->fd, name) == 0)
+        return 0;
+    state_fail("save a token in", dir->path, err);
+    aside_drop(&aside, dir->fd);
+    return err->code;
 }
 
-int token_create(struct token_grant *grant, char ret_text[TOKEN_TEXT_SIZE], sbr_error *err)
+int token_create(struct token *token, char ret_text[TOKEN_TEXT_SIZE], sbr_error *err)
 {
     char secret[SECRET_SIZE * 2], hash[HASH_HEX_SIZE];
     unsigned char random[SECRET_SIZE], id[ID_LEN / 2];
@@ -109,18 +81,18 @@ int token_create(struct token_grant *grant, char ret_text[TOKEN_TEXT_SIZE], sbr_
 
     randombytes_buf(random, sizeof(random));
     randombytes_buf(id, sizeof(id));
-    sodium_bin2hex(grant->tenant.token_id, sizeof(grant->tenant.token_id), id, sizeof(id));
+    sodium_bin2hex(token->tenant.token_id, sizeof(token->tenant.token_id), id, sizeof(id));
     sodium_bin2base64(secret, sizeof(secret), random, sizeof(random),
                       sodium_base64_VARIANT_URLSAFE_NO_PADDING);
     hash_secret(secret, hash);
     if (state_open(STATE_TOKENS, true, &dir, err) < 0)
         return err->code;
-    object = describe(grant);
+    object = describe(token);
     json_object_set_new(object, "hash", json_string(hash));
-    r = object ? save(&dir, grant->tenant.token_id, object, err) : err_set_oom(err, "token");
+    r = object ? save(&dir, token->tenant.token_id, object, err) : err_set_oom(err, "token");
     json_decref(object);
     state_close(&dir);
-    snprintf(ret_text, TOKEN_TEXT_SIZE, PREFIX "%s_%s", grant->tenant.token_id, secret);
+    snprintf(ret_text, TOKEN_TEXT_SIZE, PREFIX "%s_%s", token->tenant.token_id, secret);
     sodium_memzero(secret, sizeof(secret));
     sodium_memzero(random, sizeof(random));
     return r;
@@ -155,7 +127,7 @@ static bool is_wanted(const struct token_walk *walk, const json_t *token)
 
 static void add_token(const struct token_walk *walk, const char *file)
 {
-    char id[TENANT_TOKEN_ID_SIZE];
+    char id[GRANT_TOKEN_SIZE];
     json_t *token;
 
     if (strlen(file) != ID_LEN + 5 || strcmp(file + ID_LEN, ".json") != 0)
@@ -201,6 +173,29 @@ int token_list(char **ret, sbr_error *err)
     return *ret ? 0 : err_set_oom(err, "token");
 }
 
+int token_show(const char *which, char **ret, sbr_error *err)
+{
+    struct grant local;
+    json_t *found;
+    int r = gather(which, &found, err);
+
+    if (r < 0)
+        return r;
+    if (!json_array_size(found) && !strcmp(which, GRANT_LOCAL)) {
+        grant_init_local(&local);
+        json_array_append_new(found, grant_to_json(&local));
+    }
+    if (json_array_size(found) == 1)
+        *ret = json_dumps(json_array_get(found, 0), JSON_INDENT(2));
+    else
+        r = err_set(err, json_array_size(found) ? SBR_E_INVALID : SBR_E_NOT_FOUND, "token",
+                    json_array_size(found) ? "several tokens are called '%.60s': show one by its id"
+                                           : "there is no token '%.60s'; `token list` shows them",
+                    which);
+    json_decref(found);
+    return r < 0 ? r : *ret ? 0 : err_set_oom(err, "token");
+}
+
 static int forget(const char *id, sbr_error *err)
 {
     struct state_dir dir = { .fd = -1 };
@@ -214,7 +209,7 @@ static int forget(const char *id, sbr_error *err)
     return r < 0 ? r : 0;
 }
 
-int token_revoke(const char *which, char ret_id[TENANT_TOKEN_ID_SIZE], sbr_error *err)
+int token_revoke(const char *which, char ret_id[GRANT_TOKEN_SIZE], sbr_error *err)
 {
     json_t *found;
     size_t n;
@@ -223,7 +218,7 @@ int token_revoke(const char *which, char ret_id[TENANT_TOKEN_ID_SIZE], sbr_error
         return err->code;
     n = json_array_size(found);
     if (n == 1)
-        snprintf(ret_id, TENANT_TOKEN_ID_SIZE, "%s",
+        snprintf(ret_id, GRANT_TOKEN_SIZE, "%s",
                  json_string_value(json_object_get(json_array_get(found, 0), "id")));
     json_decref(found);
     if (n == 1)
@@ -233,56 +228,6 @@ int token_revoke(const char *which, char ret_id[TENANT_TOKEN_ID_SIZE], sbr_error
                        "`sandbox-run token list` shows"
                      : "there is no token '%.60s'; `sandbox-run token list` shows those there are",
                    which);
-}
-
-static unsigned int count_at(const json_t *token, const char *key)
-{
-    json_int_t value = json_integer_value(json_object_get(token, key));
-
-    return value > 0 && value < 1 << 30 ? (unsigned int)value : 0;
-}
-
-static int read_ceilings(const json_t *limits, struct limits *ret, sbr_error *err)
-{
-    const char *key;
-    json_t *value;
-
-    limits_init(ret);
-    json_object_foreach((json_t *)limits, key, value) {
-        scoped_free char *pair = text_format("%s=%s", key, json_string_value(value));
-
-        if (!pair || limits_set_pair(ret, "the ceiling", pair, err) < 0)
-            return SBR_E_INVALID;
-    }
-    return 0;
-}
-
-static int read_tenant(const json_t *token, struct tenant *ret, sbr_error *err)
-{
-    const char *name = json_string_value(json_object_get(token, "tenant"));
-    const char *network = json_string_value(json_object_get(token, "network"));
-    const char *languages = json_string_value(json_object_get(token, "languages"));
-    const char *hosts = json_string_value(json_object_get(token, "allow_hosts"));
-    const json_t *scopes = json_object_get(token, "scopes"), *scope;
-    size_t i;
-
-    if (!name || !tenant_is_name(name) || !network ||
-        network_mode_from_name(network, &ret->network, err) < 0 ||
-        read_ceilings(json_object_get(token, "limits"), &ret->ceilings, err) < 0)
-        return SBR_E_DENIED;
-    snprintf(ret->name, sizeof(ret->name), "%s", name);
-    snprintf(ret->hosts, sizeof(ret->hosts), "%s", hosts ? hosts : "");
-    snprintf(ret->languages, sizeof(ret->languages), "%s", languages ? languages : "");
-    json_array_foreach(scopes, i, scope) {
-        unsigned int bits = 0;
-
-        if (json_is_string(scope) && tenant_parse_scopes(json_string_value(scope), &bits) == 0)
-            ret->scopes |= bits;
-    }
-    ret->concurrency = count_at(token, "concurrency");
-    ret->per_minute = count_at(token, "per_minute");
-    ret->sessions = count_at(token, "sessions");
-    return 0;
 }
 
 /* One sentence for every reason: which of them it is helps only those who guess. */
@@ -300,7 +245,7 @@ struct known {
     struct stat file;
     char hash[HASH_HEX_SIZE];
     json_int_t expires;
-    struct tenant tenant; /* its token_id is empty while the row is */
+    struct grant tenant; /* its token_id is empty while the row is */
 };
 
 #define KNOWN_MAX 16
@@ -354,7 +299,7 @@ static const struct known *read_known(const char *id, sbr_error *err)
     token = lstat(k->path, &k->file) == 0 ? load(&dir, id) : NULL;
     state_close(&dir);
     hash = json_string_value(json_object_get(token, "hash"));
-    if (hash && strlen(hash) == HASH_HEX_SIZE - 1 && read_tenant(token, &k->tenant, err) == 0) {
+    if (hash && strlen(hash) == HASH_HEX_SIZE - 1 && grant_from_json(token, &k->tenant, err) == 0) {
         memcpy(k->hash, hash, HASH_HEX_SIZE);
         k->expires = json_integer_value(json_object_get(token, "expires"));
         snprintf(k->tenant.token_id, sizeof(k->tenant.token_id), "%s", id);
@@ -364,12 +309,12 @@ static const struct known *read_known(const char *id, sbr_error *err)
     return k->tenant.token_id[0] ? k : NULL;
 }
 
-int token_check(const char *text, struct tenant *ret, sbr_error *err)
+int token_check(const char *text, struct grant *ret, sbr_error *err)
 {
-    char id[TENANT_TOKEN_ID_SIZE];
+    char id[GRANT_TOKEN_SIZE];
     const struct known *k;
 
-    *ret = (struct tenant){ .scopes = 0 };
+    *ret = (struct grant){ .scopes = 0 };
     if (strlen(text) >= TOKEN_TEXT_SIZE || strncmp(text, PREFIX, strlen(PREFIX)) != 0)
         return refuse(err);
     text += strlen(PREFIX);
@@ -385,6 +330,18 @@ int token_check(const char *text, struct tenant *ret, sbr_error *err)
     return 0;
 }
 
+bool token_grants(const char *id, struct grant *ret)
+{
+    const struct known *k = encoding_is_hex(id, ID_LEN) ? find_known(id) : NULL;
+    sbr_error ignored;
+
+    if (!k && encoding_is_hex(id, ID_LEN))
+        k = read_known(id, &ignored);
+    if (k)
+        *ret = k->tenant;
+    return k != NULL;
+}
+
 bool token_holds(const char *id)
 {
     const struct known *k = find_known(id);
@@ -395,14 +352,70 @@ bool token_holds(const char *id)
     return k && !is_expired(k);
 }
 
+/* True: the token's file is gone.  One that cannot be looked at is no reason to end what runs. */
+static bool is_gone(void)
+{
+    struct stat gone;
+
+    return known[newest].path[0] && lstat(known[newest].path, &gone) < 0 && errno == ENOENT;
+}
+
 bool token_is_revoked(const char *id)
 {
     const struct known *k = find_known(id);
     sbr_error ignored;
-    struct stat gone;
 
     if (!k)
         k = read_known(id, &ignored);
-    /* A file that cannot be looked at is no reason to end what runs. */
-    return !k && known[newest].path[0] && lstat(known[newest].path, &gone) < 0 && errno == ENOENT;
+    return !k && is_gone();
+}
+
+bool token_is_over(const char *id)
+{
+    const struct known *k = find_known(id);
+    sbr_error ignored;
+
+    if (!k)
+        k = read_known(id, &ignored);
+    return k ? is_expired(k) : is_gone();
+}
+
+/* Tenants of an array of tokens, each once. */
+static unsigned int count_tenants(const json_t *tokens)
+{
+    json_t *names = json_object(), *token;
+    unsigned int n;
+    size_t i;
+
+    json_array_foreach(tokens, i, token) {
+        const char *name = json_string_value(json_object_get(token, "tenant"));
+        json_int_t expires = json_integer_value(json_object_get(token, "expires"));
+
+        if (name && (!expires || expires > (json_int_t)time(NULL)))
+            json_object_set_new(names, name, json_true());
+    }
+    n = (unsigned int)json_object_size(names);
+    json_decref(names);
+    return n;
+}
+
+unsigned int token_count_tenants(void)
+{
+    static struct timespec looked; /* of the loop's thread, as the rows are */
+    static unsigned int n;
+    struct state_dir dir = { .fd = -1 };
+    struct stat now = { 0 };
+    sbr_error ignored;
+    json_t *found;
+
+    if (state_open(STATE_TOKENS, false, &dir, &ignored) != 1)
+        return 0;
+    (void)fstat(dir.fd, &now);
+    state_close(&dir);
+    if (!memcmp(&looked, &now.st_mtim, sizeof(looked)) || gather(NULL, &found, &ignored) < 0)
+        return n;
+    looked = now.st_mtim;
+    n = count_tenants(found);
+    json_decref(found);
+    return n;
 }

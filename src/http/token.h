@@ -6,30 +6,37 @@
 #ifndef HTTP_TOKEN_H
 #define HTTP_TOKEN_H
 
-#include "http/tenant.h"
+#include "admit/grant.h"
 
 #define TOKEN_TEXT_SIZE 96
 
-struct token_grant {
-    struct tenant tenant; /* token_id is filled by token_create */
-    char name[64];        /* what the operator calls it */
-    uint64_t expires_s;   /* since 1970; 0: never */
+struct token {
+    struct grant tenant; /* token_id is filled by token_create */
+    char name[64];       /* what the operator calls it */
+    uint64_t expires_s;  /* since 1970; 0: never */
 };
 
 /* Once per process, before the others. */
 int token_start(sbr_error *err) must_check;
 /* `ret_text` is the token itself, which is not kept. */
-int token_create(struct token_grant *grant, char ret_text[TOKEN_TEXT_SIZE], sbr_error *err)
-    must_check;
+int token_create(struct token *token, char ret_text[TOKEN_TEXT_SIZE], sbr_error *err) must_check;
+/* The grant of a token, by id or name, or of GRANT_LOCAL, as JSON. */
+int token_show(const char *which, char **ret, sbr_error *err) must_check;
 /* JSON: {"tokens": [...]}, without secrets; the caller frees it. */
 int token_list(char **ret, sbr_error *err) must_check;
 /* By id, or by name when only one has it.  SBR_E_NOT_FOUND: there is none. */
-int token_revoke(const char *which, char ret_id[TENANT_TOKEN_ID_SIZE], sbr_error *err) must_check;
+int token_revoke(const char *which, char ret_id[GRANT_TOKEN_SIZE], sbr_error *err) must_check;
 /* Whose token it is; SBR_E_DENIED: it is none, or none any more. */
-int token_check(const char *text, struct tenant *ret, sbr_error *err) must_check;
+int token_check(const char *text, struct grant *ret, sbr_error *err) must_check;
+/* What the token of this id grants, also when it has expired; false: there is none. */
+bool token_grants(const char *id, struct grant *ret);
 /* False: the token of this id was revoked, or has expired. */
 bool token_holds(const char *id);
 /* True: the token of this id was revoked.  One that has expired was not. */
 bool token_is_revoked(const char *id);
+/* True: it was revoked, or has expired. */
+bool token_is_over(const char *id);
+/* How many tenants have a token that holds. */
+unsigned int token_count_tenants(void);
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "config/audit.h"
 #include "http/token.h"
+#include "model/secret.h"
 
 enum token_word {
     WORD_NAME = 256,
@@ -25,6 +26,13 @@ enum token_word {
     WORD_RATE,
     WORD_SESSIONS,
     WORD_LANGUAGES,
+    WORD_IMAGES,
+    WORD_PACKAGES,
+    WORD_SECRET,
+    WORD_IDLE,
+    WORD_AGE,
+    WORD_WORKSPACES,
+    WORD_WORKSPACE_SIZE,
     WORD_EXPIRES,
     WORD_JSON
 };
@@ -40,14 +48,21 @@ static const struct option words[] = {
     { "rate", required_argument, NULL, WORD_RATE },
     { "sessions", required_argument, NULL, WORD_SESSIONS },
     { "languages", required_argument, NULL, WORD_LANGUAGES },
+    { "images", required_argument, NULL, WORD_IMAGES },
+    { "packages", no_argument, NULL, WORD_PACKAGES },
+    { "secret", required_argument, NULL, WORD_SECRET },
+    { "idle", required_argument, NULL, WORD_IDLE },
+    { "age", required_argument, NULL, WORD_AGE },
+    { "workspaces", required_argument, NULL, WORD_WORKSPACES },
+    { "workspace-size", required_argument, NULL, WORD_WORKSPACE_SIZE },
     { "expires", required_argument, NULL, WORD_EXPIRES },
     { "json", no_argument, NULL, WORD_JSON },
     { NULL, 0, NULL, 0 },
 };
 
 struct request {
-    struct token_grant grant;
-    bool json;
+    struct token grant;
+    bool json, has_network;
     const char *which;
 };
 
@@ -63,7 +78,7 @@ static int set_count(unsigned int *ret, const char *text, sbr_error *err)
 
 static int set_name(char *to, size_t size, const char *text, sbr_error *err)
 {
-    if (!tenant_is_name(text) || strlen(text) >= size)
+    if (!grant_is_tenant(text) || strlen(text) >= size)
         return err_set(err, SBR_E_INVALID, "token",
                        "'%.40s' is no name: it has 1 to 32 letters, digits, '_' and '-', and "
                        "`local` is taken",
@@ -72,7 +87,23 @@ static int set_name(char *to, size_t size, const char *text, sbr_error *err)
     return 0;
 }
 
-static int set_expiry(struct token_grant *grant, const char *text, sbr_error *err)
+static int set_time(uint64_t *ret, const char *option, const char *text, sbr_error *err)
+{
+    if (text_parse_duration(text, ret) == TEXT_OK && *ret >= 1000)
+        return 0;
+    return err_set(err, SBR_E_INVALID, "token", "%s '%.40s' is no time, as in 30m", option, text);
+}
+
+static int set_list(char ret[GRANT_LIST_SIZE], const char *option, const char *text, sbr_error *err)
+{
+    if (strlen(text) >= GRANT_LIST_SIZE)
+        return err_set(err, SBR_E_INVALID, "token", "%s is too long: it has at most %d bytes",
+                       option, GRANT_LIST_SIZE - 1);
+    snprintf(ret, GRANT_LIST_SIZE, "%s", text);
+    return 0;
+}
+
+static int set_expiry(struct token *grant, const char *text, sbr_error *err)
 {
     uint64_t ms;
 
@@ -83,11 +114,11 @@ static int set_expiry(struct token_grant *grant, const char *text, sbr_error *er
     return 0;
 }
 
-static int set_scopes(struct tenant *tenant, const char *text, sbr_error *err)
+static int set_scopes(struct grant *tenant, const char *text, sbr_error *err)
 {
     unsigned int scopes = 0;
 
-    if (tenant_parse_scopes(text, &scopes) < 0 || !scopes)
+    if (grant_parse_scopes(text, &scopes) < 0 || !scopes)
         return err_set(err, SBR_E_INVALID, "token",
                        "--scope '%.60s' must be run, sessions, files, metrics or all, with commas",
                        text);
@@ -95,7 +126,7 @@ static int set_scopes(struct tenant *tenant, const char *text, sbr_error *err)
     return 0;
 }
 
-static int add_host(struct tenant *tenant, const char *text, sbr_error *err)
+static int add_host(struct grant *tenant, const char *text, sbr_error *err)
 {
     size_t used = strlen(tenant->hosts);
     struct host_rule rule;
@@ -108,13 +139,29 @@ static int add_host(struct tenant *tenant, const char *text, sbr_error *err)
     return 0;
 }
 
+/* A name of the configuration, which is looked for when a request uses it. */
+static int add_secret(struct grant *tenant, const char *name, sbr_error *err)
+{
+    size_t used = strlen(tenant->secrets);
+    struct secrets checked = { 0 };
+    int r = secrets_add_name(&checked, name, err);
+
+    secrets_done(&checked);
+    if (r == 0 && used + strlen(name) + 2 > sizeof(tenant->secrets))
+        r = err_set(err, SBR_E_INVALID, "token", "the names of --secret are too long");
+    if (r == 0)
+        snprintf(tenant->secrets + used, sizeof(tenant->secrets) - used, "%s%s", used ? "," : "",
+                 name);
+    return r;
+}
+
 static int set_word(struct request *request, int word, const char *value, sbr_error *err)
 {
-    struct tenant *tenant = &request->grant.tenant;
+    struct grant *tenant = &request->grant.tenant;
 
     switch (word) {
     case WORD_NAME:
-        return set_name(request->grant.name, TENANT_NAME_SIZE, value, err);
+        return set_name(request->grant.name, GRANT_TENANT_SIZE, value, err);
     case WORD_TENANT:
         return set_name(tenant->name, sizeof(tenant->name), value, err);
     case WORD_SCOPE:
@@ -122,6 +169,7 @@ static int set_word(struct request *request, int word, const char *value, sbr_er
     case WORD_LIMIT:
         return limits_set_pair(&tenant->ceilings, "the ceiling", value, err);
     case WORD_NETWORK:
+        request->has_network = true;
         return network_mode_from_name(value, &tenant->network, err);
     case WORD_HOST:
         return add_host(tenant, value, err);
@@ -137,10 +185,25 @@ static int set_word(struct request *request, int word, const char *value, sbr_er
         request->json = true;
         return 0;
     case WORD_LANGUAGES:
-        if (strlen(value) >= sizeof(tenant->languages))
-            return err_set(err, SBR_E_INVALID, "token", "--languages is too long");
-        snprintf(tenant->languages, sizeof(tenant->languages), "%s", value);
+        return set_list(tenant->languages, "--languages", value, err);
+    case WORD_IMAGES:
+        return set_list(tenant->images, "--images", value, err);
+    case WORD_SECRET:
+        return add_secret(tenant, value, err);
+    case WORD_PACKAGES:
+        tenant->packages = true;
         return 0;
+    case WORD_IDLE:
+        return set_time(&tenant->idle_ms, "--idle", value, err);
+    case WORD_AGE:
+        return set_time(&tenant->age_ms, "--age", value, err);
+    case WORD_WORKSPACES:
+        return set_count(&tenant->workspaces, value, err);
+    case WORD_WORKSPACE_SIZE:
+        if (text_parse_size(value, &tenant->workspace_bytes) == TEXT_OK && tenant->workspace_bytes)
+            return 0;
+        return err_set(err, SBR_E_INVALID, "token",
+                       "--workspace-size '%.40s' is no size, as in 10g", value);
     }
     return err_set(err, SBR_E_INVALID, "token", "see `sandbox-run token --help`");
 }
@@ -155,11 +218,11 @@ static int note_change(const char *kind, const char *id, const char *tenant, sbr
 
 static int create(struct request *request, sbr_error *err)
 {
-    struct tenant *tenant = &request->grant.tenant;
+    struct grant *tenant = &request->grant.tenant;
     char text[TOKEN_TEXT_SIZE];
 
     if (request->which && !request->grant.name[0] &&
-        set_name(request->grant.name, TENANT_NAME_SIZE, request->which, err) < 0)
+        set_name(request->grant.name, GRANT_TENANT_SIZE, request->which, err) < 0)
         return err->code;
     if (!request->grant.name[0])
         return err_set(err, SBR_E_INVALID, "token",
@@ -167,11 +230,15 @@ static int create(struct request *request, sbr_error *err)
     if (!tenant->name[0])
         snprintf(tenant->name, sizeof(tenant->name), "%.32s", request->grant.name);
     if (!tenant->scopes)
-        tenant->scopes = SCOPE_ALL;
+        tenant->scopes = SCOPE_RUN | SCOPE_SESSIONS | SCOPE_FILES;
+    /* Hosts are for a network; a network to everywhere is also one to where packages are. */
+    if (tenant->hosts[0] && !request->has_network)
+        tenant->network = NETWORK_ALLOW;
+    tenant->packages |= tenant->network == NETWORK_FULL && !tenant->hosts[0];
     if (token_create(&request->grant, text, err) < 0)
         return err->code;
     if (note_change("token_created", tenant->token_id, tenant->name, err) < 0) {
-        char id[TENANT_TOKEN_ID_SIZE];
+        char id[GRANT_TOKEN_SIZE];
         sbr_error ignored;
 
         (void)!token_revoke(tenant->token_id, id, &ignored);
@@ -218,9 +285,21 @@ static int list(struct request *request, sbr_error *err)
     return 0;
 }
 
+static int show(struct request *request, sbr_error *err)
+{
+    scoped_free char *text = NULL;
+
+    if (!request->which)
+        return err_set(err, SBR_E_INVALID, "token", "name the token to show, by id or name");
+    if (token_show(request->which, &text, err) < 0)
+        return err->code;
+    dprintf(STDOUT_FILENO, "%s\n", text);
+    return 0;
+}
+
 static int take_back(struct request *request, sbr_error *err)
 {
-    char id[TENANT_TOKEN_ID_SIZE];
+    char id[GRANT_TOKEN_SIZE];
 
     if (!request->which)
         return err_set(err, SBR_E_INVALID, "token", "name the token to revoke, by id or name");
@@ -237,14 +316,14 @@ static int take_back(struct request *request, sbr_error *err)
 static const struct {
     const char *name;
     int (*run)(struct request *request, sbr_error *err);
-} actions[] = { { "create", create }, { "list", list }, { "revoke", take_back } };
+} actions[] = { { "create", create }, { "list", list }, { "show", show }, { "revoke", take_back } };
 
 int token_command(int argc, char **argv, sbr_error *err)
 {
-    struct request request = { .grant.tenant.network = NETWORK_FULL };
+    struct request request = { .json = false };
     int word;
 
-    limits_init(&request.grant.tenant.ceilings);
+    grant_init_token(&request.grant.tenant);
     opterr = 0;
     while ((word = getopt_long(argc, argv, "", words, NULL)) != -1)
         if (set_word(&request, word, optarg, err) < 0)
@@ -253,5 +332,6 @@ int token_command(int argc, char **argv, sbr_error *err)
     for (size_t i = 0; i < ARRAY_LEN(actions); i++)
         if (optind < argc && !strcmp(argv[optind], actions[i].name))
             return actions[i].run(&request, err);
-    return err_set(err, SBR_E_INVALID, "token", "say what to do: token create, list or revoke");
+    return err_set(err, SBR_E_INVALID, "token",
+                   "say what to do: token create, list, show or revoke");
 }

@@ -27,6 +27,10 @@ static void complete(struct visitor *v, struct exchange *x)
 {
     v->x = NULL;
     v->idle_us = clock_now_us();
+    if (!link_is_alone(&v->stranger)) { /* in its list, the longest idle is first */
+        link_remove(&v->stranger);
+        list_append(&v->server->sockets[v->socket].strangers, &v->stranger);
+    }
     counters_add_request(&v->server->counters, x->status);
     refusals_count(x);
     exchange_free(x);
@@ -36,12 +40,13 @@ void visitor_close(struct visitor *v)
 {
     const struct visitor_user *user = v->user;
 
-    if (v->channel.fd < 0)
+    if (!life_take(&v->life, LIFE_END))
         return;
     loop_remove(&v->server->loop, &v->watch);
     frames_done(&v->channel);
     scope_close_fd(&v->client);
     link_remove(&v->link);
+    link_remove(&v->stranger);
     list_append(&v->server->closed, &v->link);
     v->server->sockets[v->socket].visitors--;
     v->user = NULL;
@@ -51,12 +56,21 @@ void visitor_close(struct visitor *v)
         user->closed(v->user_context);
 }
 
+/* True for a reply that is there and ends by itself. */
+static bool has_reply(const struct visitor *v)
+{
+    if (!v->x)
+        return frames_is_waiting(&v->channel);
+    return life_is_answered(v->life) && !v->x->response->read;
+}
+
 void visitor_listen(struct visitor *v, bool reads)
 {
     uint32_t events = (reads ? EPOLLIN : 0) | (frames_is_waiting(&v->channel) ? EPOLLOUT : 0);
 
     if (v->direct)
-        events = (events & EPOLLOUT ? EPOLLOUT : events) | EPOLLRDHUP;
+        events = (events & EPOLLOUT ? EPOLLOUT : events) |
+                 (v->half && has_reply(v) ? 0 : EPOLLRDHUP); /* it would come again and again */
     if (v->ending || v->last)
         events &= ~(uint32_t)(EPOLLIN | EPOLLRDHUP);
     if (v->channel.fd >= 0 && v->watch.events != events)
@@ -78,7 +92,7 @@ static int send_direct(struct visitor *v, struct exchange *x)
     buf_init(&rest, FRONT_FRAME_MAX - sizeof(head));
     if (!response_send(r, x->status, v->client, &rest))
         return 0;
-    x->begun = true;
+    (void)life_take(&v->life, LIFE_HEAD);
     r->sent = r->len;
     if (rest.len || rest.failed) {
         v->through_front = true;
@@ -112,7 +126,7 @@ static int send_head(struct visitor *v, struct exchange *x)
     v->through_front = true;
     if (v->direct && reply_head_closes(r->fields.data + sizeof(head), head.fields_len))
         v->last = true; /* what comes behind this request is not carried out */
-    x->begun = true;
+    (void)life_take(&v->life, LIFE_HEAD);
     memcpy(r->fields.data, &head, sizeof(head));
     if (whole)
         r->sent = r->len;
@@ -134,7 +148,7 @@ static int send_part(struct visitor *v, struct exchange *x)
         return n == 0 ? 0 : -1;
     if (n > 0)
         return frames_send(&v->channel, &head, sizeof(head), data, (size_t)n) < 0 ? -1 : 1;
-    x->whole = true;
+    (void)life_take(&v->life, r->upgrade ? LIFE_UPGRADE : LIFE_SENT);
     head.type = FRONT_DONE; /* a length that is known needs none */
     return r->read && frames_send(&v->channel, &head, sizeof(head), NULL, 0) < 0 ? -1 : 1;
 }
@@ -152,18 +166,18 @@ static void upgrade(struct visitor *v, struct exchange *x)
 /* Sends what the channel takes; false: the connection is over. */
 static bool send_reply(struct visitor *v, struct exchange *x)
 {
-    int r = x->begun ? 1 : send_head(v, x);
+    int r = v->life == LIFE_SENDING ? 1 : send_head(v, x);
 
-    while (r >= 0 && !x->whole && !frames_is_waiting(&v->channel)) {
+    while (r >= 0 && v->life == LIFE_SENDING && !frames_is_waiting(&v->channel)) {
         r = send_part(v, x);
         if (r == 0)
             break;
     }
     if (r < 0)
         return false;
-    if (x->whole && x->response->upgrade)
+    if (v->life == LIFE_UPGRADED)
         upgrade(v, x);
-    else if (x->whole)
+    else if (v->life == LIFE_IDLE)
         complete(v, x);
     if (!v->user)
         visitor_listen(v, true);
@@ -193,13 +207,15 @@ void visitor_run(struct server *server)
 }
 
 /* The request is there whole, or nothing more of it comes. */
-static void handle(struct exchange *x)
+static bool handle(struct visitor *v)
 {
-    x->received = true;
-    if (x->response)
-        exchange_resume(x);
+    if (!life_take(&v->life, LIFE_WHOLE))
+        return false;
+    if (v->life == LIFE_READY)
+        exchange_resume(v->x);
     else
-        x->server->take_request(x);
+        v->server->take_request(v->x);
+    return true;
 }
 
 static void take_body(struct exchange *x, const char *data, size_t len)
@@ -228,36 +244,39 @@ static bool begin(struct visitor *v, const struct front_head *head, const char *
     struct exchange *x;
 
     /* Nor one before it has read the last reply: what waits for it would grow. */
-    if (v->x || frames_is_waiting(&v->channel) || head->fields_len > len)
+    if (!life_take(&v->life, LIFE_REQUEST) || frames_is_waiting(&v->channel) ||
+        head->fields_len > len)
         return false;
     x = v->x = exchange_new(v, data, head->fields_len);
     if (!x)
         return false;
     v->direct |= head->flags & FRONT_DIRECT;
     (void)guard_admits(x, x->method);
+    if (x->tenant.token_id[0]) /* also one that does not allow this request */
+        link_remove(&v->stranger);
     if (head->flags & FRONT_WHOLE)
         take_body(x, data + head->fields_len, len - head->fields_len);
-    if (head->flags & FRONT_WHOLE || x->response) {
-        handle(x);
-        return true;
-    }
+    if (head->flags & FRONT_WHOLE || x->response)
+        return handle(v);
     return admit(v);
 }
 
 /* What is too much is refused at once: the front may have sent more of it already. */
-static void take_piece(struct visitor *v, const char *data, size_t len)
+static bool take_piece(struct visitor *v, const char *data, size_t len)
 {
+    if (!life_take(&v->life, LIFE_PIECE))
+        return false;
     take_body(v->x, data, len);
     if (!v->x->response)
-        return;
+        return true;
     v->refused = true;
-    handle(v->x);
+    return handle(v);
 }
 
 /* All replies are sent: libmicrohttpd reads the connection from here on, and waits for each. */
 static bool take_turn(struct visitor *v)
 {
-    if (!v->direct || v->x)
+    if (!v->direct || !life_take(&v->life, LIFE_TURN))
         return false;
     v->direct = false;
     scope_close_fd(&v->client);
@@ -271,29 +290,20 @@ static bool take_frame(struct visitor *v, const struct front_head *head, const c
 {
     if (v->refused)
         return head->type == FRONT_BODY || head->type == FRONT_END;
-    if (v->user)
-        return head->type == FRONT_MESSAGE && v->user->take(v->user_context, head, data, len);
-    if (head->type == FRONT_REQUEST)
+    switch (head->type) {
+    case FRONT_REQUEST:
         return begin(v, head, data, len);
-    if (head->type == FRONT_TURN)
+    case FRONT_TURN:
         return take_turn(v);
-    if (!v->x || v->x->received)
+    case FRONT_MESSAGE:
+        return life_take(&v->life, LIFE_MESSAGE) && v->user->take(v->user_context, head, data, len);
+    case FRONT_BODY:
+        return take_piece(v, data, len);
+    case FRONT_END:
+        return handle(v);
+    default:
         return false;
-    if (head->type == FRONT_BODY)
-        take_piece(v, data, len);
-    else if (head->type == FRONT_END)
-        handle(v->x);
-    else
-        return false;
-    return true;
-}
-
-/* True for a reply that is there and ends by itself. */
-static bool has_reply(const struct visitor *v)
-{
-    if (!v->x)
-        return frames_is_waiting(&v->channel);
-    return v->x->received && v->x->response && !v->x->response->read;
+    }
 }
 
 /* The client sends no more. */
@@ -325,7 +335,7 @@ static void read_frames(struct visitor *v)
             memcpy(&head, frame, sizeof(head));
             bool taken = take_frame(v, &head, frame + sizeof(head), (size_t)n - sizeof(head));
 
-            if (taken && v->x && v->x->received) /* no frame comes before the reply */
+            if (taken && life_is_asked(v->life)) /* no frame comes before the reply */
                 return;
             if (taken)
                 continue;
@@ -337,7 +347,19 @@ static void read_frames(struct visitor *v)
 /* The next request is not read before the reply to this one is in the channel. */
 static bool is_busy(const struct visitor *v)
 {
-    return v->direct && ((v->x && v->x->received) || frames_is_waiting(&v->channel));
+    return v->direct && (life_is_asked(v->life) || frames_is_waiting(&v->channel));
+}
+
+/* A client that sends no more may be gone: what it waits for is cancelled, with the requests behind
+ * it.  A reply that is there is sent, and the requests behind it have their turn. */
+static void take_half(struct visitor *v)
+{
+    if (!has_reply(v)) {
+        visitor_close(v);
+        return;
+    }
+    v->half = true;
+    visitor_listen(v, false);
 }
 
 static void channel_event(void *context, uint32_t events)
@@ -350,13 +372,13 @@ static void channel_event(void *context, uint32_t events)
     }
     if (events & EPOLLOUT && v->user)
         v->user->turn(v->user_context);
-    else if (events & EPOLLOUT && v->x && v->x->begun)
+    else if (events & EPOLLOUT && v->life == LIFE_SENDING)
         exchange_resume(v->x);
     else if (events & EPOLLOUT)
         visitor_listen(v, true);
     if (events & EPOLLRDHUP && is_busy(v))
-        take_end(v); /* whatever requests are behind this one */
-    else if (v->direct && v->x && v->x->received && events & EPOLLIN)
+        take_half(v);
+    else if (v->direct && life_is_asked(v->life) && events & EPOLLIN)
         visitor_listen(v, false); /* the next request waits for its turn in the channel */
     else if (events & EPOLLIN)
         read_frames(v);
@@ -404,7 +426,8 @@ void visitor_tick(struct server *server)
     }
 }
 
-struct visitor *visitor_new(struct server *server, unsigned int socket, int channel, int client)
+struct visitor *visitor_new(struct server *server, unsigned int socket, int channel, int client,
+                            const struct visitor_peer *peer)
 {
     struct visitor *v = calloc(1, sizeof(*v));
 
@@ -413,11 +436,14 @@ struct visitor *visitor_new(struct server *server, unsigned int socket, int chan
         return NULL;
     }
     v->server = server;
+    v->life = LIFE_IDLE;
     v->client = client < 0 ? -1 : fcntl(client, F_DUPFD_CLOEXEC, 0);
     v->socket = socket;
     v->tcp = socket == SERVER_AT_TCP;
+    v->peer = *peer;
     frames_init(&v->channel, channel, UNSENT_MAX);
     link_init(&v->link);
+    link_init(&v->stranger);
     v->watch = loop_watch_of(channel, channel_event, v);
     if (loop_add(&server->loop, &v->watch, EPOLLIN) < 0) {
         frames_done(&v->channel);
@@ -427,5 +453,7 @@ struct visitor *visitor_new(struct server *server, unsigned int socket, int chan
     }
     server->sockets[socket].visitors++;
     list_append(&server->visitors, &v->link);
+    if (v->tcp)
+        list_append(&server->sockets[socket].strangers, &v->stranger);
     return v;
 }

@@ -2,10 +2,11 @@
 #ifndef HTTP_VISITOR_H
 #define HTTP_VISITOR_H
 
+#include "admit/grant.h"
 #include "base/frames.h"
 #include "base/list.h"
 #include "base/loop.h"
-#include "http/tenant.h"
+#include "http/life.h"
 
 struct exchange;
 struct front_head;
@@ -22,30 +23,40 @@ struct visitor_user {
     void (*closed)(void *context); /* the connection is over */
 };
 
+/* Of IPv6 the network. */
+struct visitor_peer {
+    unsigned char bytes[8];
+};
+
 struct visitor {
-    struct link link; /* of the server's visitors, or of those that are freed after the turn */
+    struct link link;     /* of the server's visitors, or of those that are freed after the turn */
+    struct link stranger; /* of its listener's; in no list: at the unix socket, or it had a token */
+    struct visitor_peer peer;
     struct server *server;
-    unsigned int socket; /* the listener that it came from */
-    bool tcp;            /* known from the listener: no front has a say in it */
+    enum life_state life; /* changed by life_take alone */
+    unsigned int socket;  /* the listener that it came from */
+    bool tcp;             /* known from the listener: no front has a say in it */
     struct frames channel;
     struct loop_watch watch;
     int client;         /* the connection itself, which is written only; -1: by TLS */
     bool direct;        /* the front does not wait for replies: requests follow each other */
     bool through_front; /* a reply went through the front: those behind it do, too */
     uint64_t idle_us;   /* since when no request is on its way, if `direct` */
+    bool half;          /* the client sends no more; what it has sent is still answered */
     bool ending;        /* nothing more is read; the reply is the last */
     bool last;          /* the same, and the front ends the connection */
     bool refused;       /* the body was too large: what else comes of it is dropped */
     struct exchange *x; /* the request that is on its way; NULL: none */
     bool unwelcome;     /* its token holds no more, and it was told so */
-    char token_id[TENANT_TOKEN_ID_SIZE]; /* that the upgrade was asked with; empty: none */
-    const struct visitor_user *user;     /* NULL: it was not upgraded */
+    char token_id[GRANT_TOKEN_SIZE]; /* that the upgrade was asked with; empty: none */
+    const struct visitor_user *user; /* NULL: it was not upgraded */
     void *user_context;
 };
 
 /* `channel` becomes the visitor's.  NULL without memory: it is closed.  `client` is the connection,
  * of which the visitor has a copy; -1: nothing is written to it from here. */
-struct visitor *visitor_new(struct server *server, unsigned int socket, int channel, int client);
+struct visitor *visitor_new(struct server *server, unsigned int socket, int channel, int client,
+                            const struct visitor_peer *peer);
 /* The connection is over.  The memory stays until visitor_run. */
 void visitor_close(struct visitor *v);
 /* Reads the channel, or not, until the next call. */

@@ -32,6 +32,7 @@ static void drop(struct websocket *w)
     struct visitor *v = w->visitor;
 
     leave(w);
+    response_text_drop(w->result);
     buf_done(&w->incoming);
     buf_done(&w->pending);
     free(w);
@@ -68,7 +69,8 @@ static void feed(struct websocket *w)
     }
 }
 
-void websocket_send(struct websocket *w, const char *text, size_t len)
+/* `goes_on`: the message does, behind this. */
+static void send_text(struct websocket *w, const char *text, size_t len, bool goes_on)
 {
     const size_t most = FRONT_FRAME_MAX - sizeof(struct front_head);
     size_t at = 0;
@@ -78,11 +80,34 @@ void websocket_send(struct websocket *w, const char *text, size_t len)
     do {
         size_t n = len - at < most ? len - at : most;
         const struct front_head head = { .type = FRONT_MESSAGE,
-                                         .flags = at + n < len ? FRONT_MORE : 0 };
+                                         .flags = goes_on || at + n < len ? FRONT_MORE : 0 };
 
         (void)frames_send(&w->visitor->channel, &head, sizeof(head), text + at, n);
         at += n;
     } while (at < len);
+}
+
+void websocket_send_event(struct websocket *w, const struct event_log_line *line)
+{
+    send_text(w, line->text, line->len, line->result);
+    if (!line->result)
+        return;
+    w->result = response_text_share(line->result);
+    w->result_sent = 0;
+}
+
+/* The next piece of a result that is sent from where it is, as the channel takes it. */
+static void send_result(struct websocket *w)
+{
+    const size_t most = FRONT_FRAME_MAX - sizeof(struct front_head);
+    size_t left = w->result->len - w->result_sent, n = left < most ? left : most;
+
+    send_text(w, w->result->bytes + w->result_sent, n, true);
+    w->result_sent += n;
+    if (n < left)
+        return;
+    response_text_drop(take_ptr(w->result));
+    send_text(w, "}", 1, false);
 }
 
 void websocket_say(struct websocket *w, json_t *message)
@@ -90,7 +115,7 @@ void websocket_say(struct websocket *w, json_t *message)
     scoped_free char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
 
     if (text)
-        websocket_send(w, text, strlen(text));
+        send_text(w, text, strlen(text), false);
     json_decref(message);
 }
 
@@ -113,6 +138,12 @@ static void say_goodbye(struct websocket *w)
                       strlen(w->goodbye_reason));
 }
 
+static bool is_all_sent(const struct websocket *w)
+{
+    return execution_is_over(w->execution) && !w->result &&
+           w->next >= event_log_next(&w->execution->log);
+}
+
 /* One event after the other: what the client does not take stays in the bounded log. */
 static void send_events(struct websocket *w)
 {
@@ -120,7 +151,9 @@ static void send_events(struct websocket *w)
     const struct event_log_line *line;
 
     while (e && !w->goodbye && !frames_is_waiting(&w->visitor->channel)) {
-        if (w->next < e->log.first) {
+        if (w->result) {
+            send_result(w);
+        } else if (w->next < e->log.first) {
             websocket_say(w, json_pack("{s:s, s:I}", "type", "lost", "events",
                                        (json_int_t)(e->log.first - w->next)));
             w->next = e->log.first;
@@ -131,7 +164,7 @@ static void send_events(struct websocket *w)
             break;
         }
     }
-    if (w->attached && (!e || (execution_is_over(e) && w->next >= event_log_next(&e->log))))
+    if (w->attached && (!e || is_all_sent(w)))
         websocket_end(w, w->manner->end_code, w->manner->end_reason);
     say_goodbye(w);
 }

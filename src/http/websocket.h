@@ -30,10 +30,12 @@ struct websocket {
     struct execution *execution; /* NULL: it is gone, or there is none yet */
     const struct websocket_manner *manner;
     struct server *server;
-    struct tenant tenant;
+    struct grant tenant;
     struct visitor *visitor; /* NULL: the upgrade is not done */
     uint64_t opened_us;
-    uint64_t next;       /* number of the event to send */
+    uint64_t next;                /* number of the event to send */
+    struct response_text *result; /* of the event that is being sent; NULL: none */
+    size_t result_sent;
     struct buf incoming; /* a message of which more comes */
     struct buf pending;  /* stdin that the program has not taken */
     bool ends;           /* stdin, behind what is pending */
@@ -49,7 +51,7 @@ void websocket_open(struct exchange *x, const struct websocket_manner *manner, s
                     struct link *waiting);
 void websocket_attach(struct websocket *w, struct execution *e);
 /* For manners. */
-void websocket_send(struct websocket *w, const char *text, size_t len);
+void websocket_send_event(struct websocket *w, const struct event_log_line *line);
 void websocket_say(struct websocket *w, json_t *message); /* which is freed */
 void websocket_end(struct websocket *w, uint16_t code, const char *reason);
 /* Sends what waits; frees a socket that is over. */

@@ -7,17 +7,22 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "admit/grant_check.h"
 #include "base/json_read.h"
 #include "base/scope.h"
-#include "http/admission.h"
 #include "http/execution.h"
 #include "http/handlers.h"
+#include "http/holdings.h"
 #include "http/offload.h"
 #include "http/ownership.h"
 #include "http/problem.h"
 #include "http/server.h"
 #include "http/submission.h"
 #include "http/work_fields.h"
+#include "work/work_limits.h"
+
+#define MEASURED_RUNS 10 /* of a profile or comparison that names no number */
+#define VERIFY_CHECKS 6
 
 struct work_call {
     const struct work_kind *kind;
@@ -31,6 +36,7 @@ struct work_call {
 /* What the routes differ in. */
 struct work_kind {
     int (*run)(struct offload *o, sbr_error *err);
+    unsigned int (*starts)(const json_t *own); /* how many programs it runs, for the rate */
     const char *fields[WORK_FIELDS_MOST];
     bool bounded; /* the library has limits of its own for it */
     bool pair;    /* two requests, `a` and `b` */
@@ -129,22 +135,76 @@ static int run_profile(struct offload *o, sbr_error *err)
     return sbr_profile_run(o->server->rt, o->req, &how, &o->body, err);
 }
 
-static const struct work_kind build_kind = { run_build, { "tool", "twice" }, true, false, true };
+static unsigned int starts_of_build(const json_t *own)
+{
+    return json_is_true(json_object_get(own, "twice")) ? 2 : 1;
+}
+
+static unsigned int starts_of_test(const json_t *own)
+{
+    return work_fields_count(own, "repeat", 1);
+}
+
+static unsigned int starts_of_golden(const json_t *own)
+{
+    size_t n = json_array_size(json_object_get(own, "cases"));
+
+    return n ? (unsigned int)n : 1;
+}
+
+/* One for each kind of check that it knows. */
+static unsigned int starts_of_verify(const json_t *own)
+{
+    (void)own;
+    return VERIFY_CHECKS;
+}
+
+static unsigned int starts_of_profile(const json_t *own)
+{
+    return work_fields_count(own, "repeat", MEASURED_RUNS) + work_fields_count(own, "warm_up", 1);
+}
+
+static unsigned int starts_of_comparison(const json_t *own)
+{
+    size_t inputs = json_array_size(json_object_get(own, "inputs"));
+
+    return 2 * (unsigned int)(inputs ? inputs : 1) * starts_of_profile(own);
+}
+
+static const struct work_kind build_kind = {
+    .run = run_build,
+    .starts = starts_of_build,
+    .fields = { "tool", "twice" },
+    .bounded = true,
+    .keeps = true,
+};
 static const struct work_kind test_kind = {
-    run_test, { "runner", "repeat", "coverage" }, true, false, false
+    .run = run_test,
+    .starts = starts_of_test,
+    .fields = { "runner", "repeat", "coverage" },
+    .bounded = true,
 };
-static const struct work_kind golden_kind = { run_golden, { "cases" }, false, false, false };
+static const struct work_kind golden_kind = {
+    .run = run_golden,
+    .starts = starts_of_golden,
+    .fields = { "cases" },
+};
 static const struct work_kind verify_kind = {
-    run_verify, { "paths", "calls", "skip" }, true, false, false
+    .run = run_verify,
+    .starts = starts_of_verify,
+    .fields = { "paths", "calls", "skip" },
+    .bounded = true,
 };
-static const struct work_kind comparison_kind = { run_comparison,
-                                                  { "a", "b", "inputs", "repeat", "warm_up",
-                                                    "checker", "tolerance" },
-                                                  false,
-                                                  true,
-                                                  false };
+static const struct work_kind comparison_kind = {
+    .run = run_comparison,
+    .starts = starts_of_comparison,
+    .fields = { "a", "b", "inputs", "repeat", "warm_up", "checker", "tolerance" },
+    .pair = true,
+};
 static const struct work_kind profile_kind = {
-    run_profile, { "repeat", "warm_up", "functions" }, false, false, false
+    .run = run_profile,
+    .starts = starts_of_profile,
+    .fields = { "repeat", "warm_up", "functions" },
 };
 
 static void call_done(struct work_call *b)
@@ -186,19 +246,8 @@ static void client_left(struct offload *o)
     (void)eventfd_write(b->stop_fd, 1);
 }
 
-/* What a token bounds is bounded by the token; the library's larger limits for builds hold for the
- * rest. */
-static void give_ceilings(const struct tenant *tenant, struct limits *limits)
-{
-    for (unsigned int i = 0; i < N_LIMITS; i++)
-        if (tenant->ceilings.given >> i & 1 && !(limits->given >> i & 1)) {
-            limits->value[i] = tenant->ceilings.value[i];
-            limits->given |= 1u << i;
-        }
-}
-
 /* Takes the fields of the call out of the body; the rest is a request. */
-static struct work_call *read_own(json_t *body, const struct tenant *tenant,
+static struct work_call *read_own(json_t *body, const struct grant *tenant,
                                   const struct work_kind *kind)
 {
     struct work_call *b = calloc(1, sizeof(*b));
@@ -208,7 +257,7 @@ static struct work_call *read_own(json_t *body, const struct tenant *tenant,
     b->kind = kind;
     b->own = json_object();
     b->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    b->installs_nothing = tenant->network < NETWORK_ALLOW;
+    b->installs_nothing = !tenant->packages;
     if (b->stop_fd < 0 || !b->own) {
         call_done(b);
         return NULL;
@@ -246,14 +295,14 @@ static bool check_own(struct exchange *x, const json_t *body, const struct work_
 /* A request that stands in a field of its own; 0, or -1 when it was refused. */
 static int read_part(struct exchange *x, const json_t *own, const char *name, sbr_request **ret)
 {
-    struct submission_fault fault = { .status = 0 };
+    struct refusal fault = { 0 };
     char field[sizeof(fault.field)];
 
     if (submission_read(x->server, &x->tenant, json_object_get(own, name), ret, &fault) == 0)
         return 0;
     snprintf(field, sizeof(field), "%s%s%.50s", name, fault.field[0] ? "/" : "", fault.field);
     memcpy(fault.field, field, sizeof(fault.field));
-    submission_refuse(x, &fault);
+    holdings_refuse(x, &fault);
     return -1;
 }
 
@@ -270,24 +319,26 @@ static int read_pair(struct exchange *x, const json_t *body, struct work_call *b
 
 static int read_single(struct exchange *x, const json_t *body, sbr_request **ret)
 {
-    struct submission_fault fault = { .status = 0 };
+    struct refusal fault = { 0 };
 
     if (submission_read(x->server, &x->tenant, body, ret, &fault) == 0)
         return 0;
-    submission_refuse(x, &fault);
+    holdings_refuse(x, &fault);
     return -1;
 }
 
 /* Of two programs, one runs at a time, but both leave what they write. */
-static struct admission_need need_of(const sbr_request *req, const struct work_call *b)
+static struct need need_of(const sbr_request *req, const struct work_call *b)
 {
     unsigned int keeps = b->kind->keeps ? 1 + json_is_true(json_object_get(b->own, "twice")) : 0;
-    struct admission_need need =
-        b->kind->bounded ? admission_need_of_work(req, keeps) : admission_need_of(req);
-    struct admission_need second = { 0 };
+    struct limits limits = req->limits;
+    struct need need, second = { 0 };
+    sbr_error ignored; /* presets are within their bounds */
 
+    (void)!work_limits_set(&limits, &ignored);
+    need = b->kind->bounded ? need_of_work(req, &limits, keeps) : need_of_run(req);
     if (b->second)
-        second = admission_need_of(b->second);
+        second = need_of_run(b->second);
     if (second.memory > need.memory)
         need.memory = second.memory;
     need.disk += second.disk;
@@ -297,24 +348,15 @@ static struct admission_need need_of(const sbr_request *req, const struct work_c
 /* Room among the runs, in memory and on the disk too; false: replied. */
 static bool is_admitted(struct exchange *x, const sbr_request *req, struct work_call *b)
 {
-    const struct admission_need need = need_of(req, b);
-    struct problem full;
-    sbr_error err;
+    struct need need = need_of(req, b);
+    struct refusal refusal = { 0 };
 
-    if (!execution_has_room(x->server, &x->tenant, &full)) {
-        problem_reply(x, &full);
-        return false;
-    }
-    if (admission_check(x->server, &need, &err) < 0) {
-        problem_reply_error(x, &err);
-        return false;
-    }
-    b->execution = execution_open(x->server, &x->tenant);
+    need.starts = b->kind->starts(b->own) - 1; /* the route has counted one */
+    b->execution = execution_open(x->server, &x->tenant, &need, &refusal);
     if (!b->execution) {
-        exchange_reply(x, HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
+        holdings_refuse(x, &refusal);
         return false;
     }
-    b->execution->need = need;
     b->execution->stop_fd = b->stop_fd;
     return true;
 }
@@ -338,6 +380,17 @@ static int check_paths(struct exchange *x, const json_t *own, const sbr_request 
     return 0;
 }
 
+/* The library's own limits for such work are within the token's ceilings and the tenant's share. */
+static void bound_work(struct exchange *x, sbr_request *req)
+{
+    struct grant bounded = x->tenant;
+    sbr_error ignored; /* presets are within their bounds */
+
+    (void)!work_limits_set(&req->limits, &ignored);
+    ledger_lower_ceilings(&x->server->holdings.ledger, &bounded);
+    grant_give_limits(&bounded, req);
+}
+
 static void start(struct exchange *x, json_t *body, struct work_call *b)
 {
     struct offload o = { .work = b->kind->run, .done = call_over, .left = client_left, .extra = b };
@@ -345,7 +398,7 @@ static void start(struct exchange *x, json_t *body, struct work_call *b)
 
     if (r == 0 && check_paths(x, b->own, o.req) == 0) {
         if (b->kind->bounded)
-            give_ceilings(&x->tenant, &o.req->limits);
+            bound_work(x, o.req);
         if (is_admitted(x, o.req, b)) {
             offload_start(x, &o);
             return;

@@ -4,11 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admit/admit.h"
 #include "base/jsonw.h"
 #include "base/scope.h"
 #include "base/text.h"
-#include "http/admission.h"
 #include "http/handlers.h"
+#include "http/holdings.h"
 #include "http/offload.h"
 #include "http/problem.h"
 #include "http/server.h"
@@ -54,7 +55,8 @@ static int run_command(struct offload *o, sbr_error *err)
         r = err_set(err, report->verdict == SBR_EXITED ? SBR_E_NOT_FOUND : SBR_E_DENIED,
                     "workspace", "%s: %.300s", work->missing, report->errout ? report->errout : "");
     else if (report->out_tail)
-        r = err_set(err, SBR_E_UNSUPPORTED, "workspace", "the file is larger than 64 MiB");
+        r = err_set(err, SBR_E_UNSUPPORTED, "workspace",
+                    "the file is larger than what the token allows, or than 64 MiB");
     if (r == 0) {
         o->len = report->out_len;
         o->exact = true;
@@ -97,31 +99,39 @@ static int list_files(struct offload *o, sbr_error *err)
     return 0;
 }
 
-/* The request of a command in the workspace. */
-static sbr_request *make_request(struct exchange *x, const struct work *work, const char *last,
-                                 struct submission_fault *fault)
+/* A command of ours in the workspace: whatever languages the token allows, files can be read. */
+static int add_command(sbr_request *req, const struct work *work, const char *last, uint64_t most,
+                       sbr_error *err)
 {
-    json_t *args = json_array(), *body;
+    for (size_t i = 0; i < ARRAY_LEN(work->words) && work->words[i]; i++)
+        if (request_add_arg(req, work->words[i], err) < 0)
+            return err->code;
+    free(take_ptr(req->only_languages));
+    if (request_add_arg(req, last, err) < 0)
+        return err->code;
+    return limits_set(&req->limits, SBR_OUTPUT_BYTES, most < FILE_BYTES ? most : FILE_BYTES, err);
+}
+
+static sbr_request *make_request(struct exchange *x, const struct work *work, const char *last,
+                                 struct refusal *fault)
+{
+    uint64_t most = grant_most(&x->tenant, SBR_OUTPUT_BYTES);
     sbr_request *req = NULL;
 
-    for (size_t i = 0; i < ARRAY_LEN(work->words) && work->words[i]; i++)
-        json_array_append_new(args, json_string(work->words[i]));
-    json_array_append_new(args, json_string(last));
-    body = json_pack("{s:o, s:s}", "args", args, "workspace", x->words[0]);
-    (void)submission_read(x->server, &x->tenant, body, &req, fault);
-    json_decref(body);
-    if (req && sbr_request_set_limit(req, SBR_OUTPUT_BYTES, FILE_BYTES) < 0) {
-        sbr_request_free(req);
+    if (submission_base(x->server, &x->tenant, x->words[0], &req, fault) < 0)
         return NULL;
-    }
-    return req;
+    if (add_command(req, work, last, most, &fault->err) == 0 &&
+        (!work->makes || admit_workspace(&x->server->holdings.ledger, &x->tenant, req, fault) == 0))
+        return req;
+    sbr_request_free(req);
+    return NULL;
 }
 
 /* False: replied. */
 static bool prepare(struct exchange *x, const struct work *work, const char *last,
                     struct offload *o)
 {
-    struct submission_fault fault = { .status = 0 };
+    struct refusal fault = { 0 };
 
     o->req = make_request(x, work, last, &fault);
     o->extra = (void *)work;
@@ -130,30 +140,23 @@ static bool prepare(struct exchange *x, const struct work *work, const char *las
         sbr_request_free(take_ptr(o->req));
     }
     if (!o->req)
-        submission_refuse(x, &fault);
+        holdings_refuse(x, &fault);
     return o->req != NULL;
 }
 
-static void command_over(struct offload *o, const sbr_error *err)
-{
-    (void)err;
-    admission_end_session(o->server, o->req->limits.value[SBR_MEMORY_BYTES]);
-}
-
-/* The command has a sandbox, whose memory is reserved as that of a run. */
+/* The command has a sandbox, and is a run as any other. */
 static void start(struct exchange *x, const struct work *work, const char *last, struct offload *o)
 {
-    sbr_error err;
+    struct need need;
 
     if (!prepare(x, work, last, o))
         return;
-    o->done = command_over;
-    if (admission_begin_session(x->server, o->req->limits.value[SBR_MEMORY_BYTES], &err) == 0) {
+    need = need_of_run(o->req);
+    o->held = holdings_take(x, &need);
+    if (o->held)
         offload_start(x, o);
-        return;
-    }
-    problem_reply_error(x, &err);
-    sbr_request_free(o->req);
+    else
+        sbr_request_free(o->req);
 }
 
 /* The path below /work; false: replied. */
@@ -192,7 +195,7 @@ void workspaces_files(struct exchange *x)
 
 struct workspace_rows {
     struct jsonw *j;
-    const struct tenant *tenant;
+    const struct grant *tenant;
 };
 
 static int add_workspace(void *context, const struct workspace_info *info)

@@ -104,6 +104,15 @@ int collect_file(struct stream *s, int at, const char *name, struct stat *st)
     return send_file(s, fd, name, st);
 }
 
+int collect_file_name(struct stream *s, const char *name, const struct stat *st)
+{
+    static const struct collect_piece last;
+    struct collect_entry entry = { .kind = COLLECT_FILE, .size = (uint64_t)st->st_size };
+    int r = collect_stream_entry(s, entry, name, st);
+
+    return r ? r : collect_stream_bytes(s, &last, sizeof(last));
+}
+
 int collect_link(struct stream *s, int at, const char *name, const struct stat *st)
 {
     char text[COLLECT_MAX_LINK];

@@ -22,6 +22,8 @@ DIR *collect_dir_of(int fd);
 
 /* 0 or an errno.  EFBIG: it exceeds what may still be handed out, and nothing was sent. */
 int collect_file(struct stream *s, int at, const char *name, struct stat *st);
+/* The same as a hole of its size: who asked wants only the name. */
+int collect_file_name(struct stream *s, const char *name, const struct stat *st);
 int collect_link(struct stream *s, int at, const char *name, const struct stat *st);
 
 #endif

@@ -15,10 +15,14 @@
 #include "init/collect_outputs.h"
 
 /* The tree of a stage, all of /work, or the upper directory of a copy-on-write tree. */
+/* A bit for each kind that is about what was changed. */
+static const unsigned int of_changes = 1u << COLLECTS_CHANGES | 1u << COLLECTS_NAMES;
+
 struct walk {
     struct stream *stream;
     bool changes;
     bool names_special;
+    bool names; /* of files no contents */
     int depth;
     size_t path_len;
     char failed[COLLECT_MAX_NAME + 1]; /* the entry that failed; empty: the top */
@@ -83,7 +87,8 @@ static int put_any(struct walk *w, int at, const char *name)
         return errno;
     switch (st.st_mode & S_IFMT) {
     case S_IFREG:
-        return collect_file(w->stream, at, name, &st);
+        return w->names ? collect_file_name(w->stream, name, &st)
+                        : collect_file(w->stream, at, name, &st);
     case S_IFLNK:
         return collect_link(w->stream, at, name, &st);
     case S_IFDIR:
@@ -131,7 +136,8 @@ static DIR *open_upper(const struct inside *in, const struct plan_collect *what)
 static int put_tree(struct stream *s, const struct inside *in, const struct plan_collect *what)
 {
     struct walk walk = { .stream = s,
-                         .changes = what->what == COLLECTS_CHANGES,
+                         .names = what->what == COLLECTS_NAMES,
+                         .changes = of_changes & 1u << what->what,
                          .names_special = what->what != COLLECTS_TREE };
     scoped_dir DIR *top = walk.changes ? open_upper(in, what) : open_tree(in, what);
     int r = top ? put_entries(&walk, top) : errno;
@@ -211,7 +217,7 @@ static void put_parts(const struct inside *in, unsigned int kinds)
 void collect_changes(const struct inside *in)
 {
     if (in->plan->n_collects)
-        put_parts(in, 1u << COLLECTS_CHANGES);
+        put_parts(in, of_changes);
 }
 
 void collect_run(const struct inside *in, bool succeeded)

@@ -70,6 +70,10 @@ static enum stage compile_stage(const sbr_job *job)
         return N_STAGES; /* there is no program yet */
     if (job->req->check && job->language->check.run.n)
         return STAGE_CHECK;
+    /* A project is set up with what was installed for it. */
+    if (job->req->of_project && !job->keys[LAYER_DEPS][0] &&
+        words_use(&job->language->compile.run, WORD_DEPS))
+        return N_STAGES;
     return job->language->compile.run.n ? STAGE_COMPILE : N_STAGES;
 }
 
@@ -87,8 +91,8 @@ static int decide_compile(sbr_job *job, sbr_error *err)
     if (stage == STAGE_COMPILE)
         layer_key_artifact(job);
     /* A check that the caller asks for is made.  What a compiler finds in a project is no part of
-     * any key. */
-    if (!job->req->check && !job->req->project && !job->req->workspace)
+     * any key; what its set-up depends on is. */
+    if (!job->req->check && (job->req->of_project || (!job->req->project && !job->req->workspace)))
         found = job_layers_find(job, LAYER_BUILD, err);
     if (found == LAYER_ERROR)
         return err->code;

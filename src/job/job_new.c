@@ -81,7 +81,8 @@ static void forget_artifact(const sbr_job *job)
 {
     sbr_error ignored; /* then it is pruned like any other */
 
-    if ((job->req->project || job->req->workspace) && job->layers[LAYER_BUILD].key[0])
+    if (!job->req->of_project && (job->req->project || job->req->workspace) &&
+        job->layers[LAYER_BUILD].key[0])
         (void)!store_remove(STORE_ARTIFACT, job->layers[LAYER_BUILD].key, &ignored);
 }
 

@@ -35,6 +35,8 @@ static void take_tools(sbr_job *job)
                                     .version = whole->version,
                                     .prepare = whole->prepare,
                                     .install = whole->install };
+    if (job->req->of_project)
+        job->tools.compile = whole->setup;
     job->language = &job->tools;
     job->warm.off = true; /* what the engine has ready is for programs */
 }
@@ -147,13 +149,9 @@ static int find_image(sbr_job *job, sbr_error *err)
 /* Work on code finds languages by the files, so a job looks once more. */
 static int check_language(const sbr_job *job, sbr_error *err)
 {
-    const char *name = job->language ? job->language->name : "command", *asked = job->req->language;
-    char given[64];
+    const char *name = job->language ? job->language->name : "command";
 
-    snprintf(given, sizeof(given), "%.*s", asked ? (int)strcspn(asked, "@") : 0,
-             asked ? asked : "");
-    if (!job->req->only_languages || text_list_has(job->req->only_languages, name) ||
-        (asked && text_list_has(job->req->only_languages, given)))
+    if (!job->req->only_languages || language_is_listed(job->req->only_languages, name))
         return 0;
     return err_set(err, SBR_E_DENIED, "language",
                    "the language '%.60s' is not allowed; ask the operator for one that is", name);

@@ -102,40 +102,49 @@ static int make_copy(sbr_job *job, struct job_tree *tree, sbr_error *err)
 }
 
 /* Compile and check see the tree at /work too; their changes to it are dropped. */
-static bool is_for(const struct job_tree *tree, enum stage stage)
+static bool is_for(const sbr_job *job, const struct job_tree *tree, enum stage stage)
 {
     if (stage == STAGE_RUN || tree->image)
         return true;
-    return (stage == STAGE_COMPILE || stage == STAGE_CHECK) && !strcmp(tree->target, INSIDE_WORK);
+    return (stage == STAGE_COMPILE || stage == STAGE_CHECK ||
+            (stage == STAGE_INSTALL && job->req->of_project)) &&
+           !strcmp(tree->target, INSIDE_WORK);
 }
 
 static bool is_collected(const sbr_job *job, const struct job_tree *tree, enum stage stage)
 {
     return stage == STAGE_RUN && tree->mode == VOLUME_COW && !tree->image &&
-           (job_trees_want_changes(job) || (job->req->workspace && tree == job->trees->at));
+           (job_trees_want_changes(job) || job->notices_changes ||
+            (job->req->workspace && tree == job->trees->at));
 }
 
-/* Parts of an image are told apart by the store. */
-static uint64_t inode_of(const struct job_tree *tree)
+/* Who is only to learn that something was changed does not wait for contents. */
+static bool needs_names_only(const sbr_job *job, const struct job_tree *tree)
 {
-    struct stat st;
-
-    return tree->image || tree->source_fd < 0 || fstat(tree->source_fd, &st) < 0 ? 0 : st.st_ino;
+    return !job_trees_want_changes(job) && !(job->req->workspace && tree == job->trees->at);
 }
 
 static struct plan_tree plan_of(const sbr_job *job, const struct job_tree *tree, enum stage stage)
 {
     return (struct plan_tree){ .source = tree->source,
-                               .target = tree->target,
+                               .target = stage == STAGE_INSTALL && !tree->image ? INSIDE_PROJECT
+                                                                                : tree->target,
                                .mode = tree->mode,
                                .sockets = tree->sockets,
                                .plain = tree->plain,
                                .image = tree->image,
                                .cow = job->trees->cow,
-                               .inode = inode_of(tree),
+                               .was = tree->was,
                                .masks = tree->masks,
                                .n_masks = tree->n_masks,
-                               .collect = is_collected(job, tree, stage) };
+                               .collect = is_collected(job, tree, stage),
+                               .names = needs_names_only(job, tree) };
+}
+
+static void use_copy(struct plan_tree *planned, const char *copy)
+{
+    planned->source = copy;
+    planned->was = (struct inode_id){ 0 };
 }
 
 static bool show_plain(struct job_trees *trees)
@@ -171,7 +180,7 @@ void job_trees_plan(sbr_job *job)
         if (planned.mode == VOLUME_COW && planned.cow == COW_DISK)
             planned.upper = "/made-for-the-run";
         if (planned.mode == VOLUME_COW && planned.cow == COW_COPY)
-            planned.source = "/copied-for-the-run";
+            use_copy(&planned, "/copied-for-the-run");
         trees->planned[trees->n_planned++] = planned;
     }
 }
@@ -189,7 +198,7 @@ static int prepare_tree(sbr_job *job, struct job_tree *tree, enum stage stage, s
     if (tree->mode == VOLUME_COW && trees->cow == COW_COPY) {
         if (make_copy(job, tree, err) < 0)
             return err->code;
-        planned.source = tree->made;
+        use_copy(&planned, tree->made);
     }
     trees->planned[trees->n_planned++] = planned;
     return 0;
@@ -206,7 +215,7 @@ int job_trees_prepare(sbr_job *job, enum stage stage, sbr_error *err)
     trees->started_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     trees->n_planned = 0;
     for (size_t i = 0; i < trees->n; i++)
-        if (is_for(&trees->at[i], stage) && prepare_tree(job, &trees->at[i], stage, err) < 0)
+        if (is_for(job, &trees->at[i], stage) && prepare_tree(job, &trees->at[i], stage, err) < 0)
             return err->code;
     return 0;
 }
@@ -268,7 +277,9 @@ int job_trees_parts(sbr_job *job, const struct plan *plan, sbr_error *err)
     at = 0;
     for (size_t i = 0; i < plan->n_collects; i++) {
         struct job_tree *tree =
-            plan->collects[i].what == COLLECTS_CHANGES ? next_collected(job, &at) : NULL;
+            plan->collects[i].what == COLLECTS_CHANGES || plan->collects[i].what == COLLECTS_NAMES
+                ? next_collected(job, &at)
+                : NULL;
 
         if (tree) {
             tree->part = (int)trees->n_parts;

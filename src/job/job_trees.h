@@ -24,6 +24,7 @@ struct job_tree {
     char inside[REQUEST_MAX_PATH + 1]; /* the target where links of an image lead to another one */
     enum volume_mode mode;
     bool sockets, plain, image; /* see struct plan_tree */
+    struct inode_id was;        /* what `source` led to; of an image none, which the store knows */
     int source_fd;              /* of cow trees; -1 otherwise */
     int copy_fd;                /* of the current stage's copy; -1: there is none */
     int part;                   /* of collect_reader, for its changes; -1: none */
@@ -53,6 +54,10 @@ struct job_trees {
     bool is_named;          /* `workspace` is open */
     uint64_t waiting_since; /* for the workspace, microseconds; 0: not waiting */
     uint64_t queue_us;
+    struct request_file
+        given[2]; /* job_trees_git.c: what the program's git sees of its own files */
+    size_t n_given;
+    char index_sum[SHA256_HEX_SIZE]; /* of the project's git index; empty: it has none */
     struct request_file *manifests;
     size_t n_manifests;
     char code_name[REQUEST_MAX_PATH]; /* empty: the language's own */
@@ -86,6 +91,13 @@ int job_trees_parts(sbr_job *job, const struct plan *plan, sbr_error *err) must_
 /* After the run; may change the verdict. */
 int job_trees_end(sbr_job *job, sbr_result *result, sbr_error *err) must_check;
 void job_trees_done(sbr_job *job);
+
+/* job_trees_git.c: before the run, what git inside must not take for a change of the program's: a
+ * file that is left out, and the program itself. */
+int job_trees_git_look(sbr_job *job, sbr_error *err) must_check;
+/* After the run, before the comparison: the index as git outside understands it. */
+int job_trees_git_end(struct job_trees *trees, sbr_error *err) must_check;
+void job_trees_git_done(struct job_trees *trees);
 /* Forgets what was collected. */
 void job_trees_drop_parts(struct job_trees *trees);
 

@@ -47,7 +47,7 @@ static int list_own(const sbr_job *job, struct own_files *ret, sbr_error *err)
     const sbr_request *req = job->req;
     const char *name = job->trees->code_name;
 
-    ret->items = calloc(req->n_files + 1, sizeof(*ret->items));
+    ret->items = calloc(req->n_files + 1 + job->trees->n_given, sizeof(*ret->items));
     if (!ret->items)
         return err_set_oom(err, "workspace");
     if (req->n_files)
@@ -58,6 +58,8 @@ static int list_own(const sbr_job *job, struct own_files *ret, sbr_error *err)
             (struct request_file){ .path = (char *)(name[0] ? name : job->language->source),
                                    .data = req->code,
                                    .len = req->code_len };
+    for (size_t i = 0; i < job->trees->n_given; i++)
+        ret->items[ret->n++] = job->trees->given[i];
     return 0;
 }
 
@@ -136,9 +138,11 @@ static int compare_tree(sbr_job *job, struct job_tree *tree, struct changes *cha
     char source[PATH_MAX];
     int root = changes_add_root(changes, real_source(tree, source), tree->target, err);
     struct own_files own = { 0 };
+    struct collected names = trees->collected[tree->part];
     struct compare_input in = { .collected = &trees->collected[tree->part],
                                 .source_fd = tree->source_fd,
                                 .root = (unsigned int)root,
+                                .index_sum = is_work ? trees->index_sum : "",
                                 .started_ns = trees->started_ns,
                                 .known = trees->known,
                                 .n_known = trees->n_applied,
@@ -148,8 +152,13 @@ static int compare_tree(sbr_job *job, struct job_tree *tree, struct changes *cha
 
     if (root < 0 ||
         mark_gone(trees, (unsigned int)root, &trees->collected[tree->part].list, err) < 0 ||
-        (is_work && !trees->is_named && list_own(job, &own, err) < 0))
+        (is_work && !trees->is_named &&
+         (list_own(job, &own, err) < 0 || job_trees_git_end(trees, err) < 0)))
         return err->code;
+    if (!job_trees_want_changes(job) && !trees->is_named) { /* their contents were not sent */
+        names.content_fd = -1;
+        in.collected = &names;
+    }
     in.own = own.items;
     in.n_own = own.n;
     r = compare(&in, changes, err);
@@ -309,7 +318,7 @@ int job_trees_end(sbr_job *job, sbr_result *result, sbr_error *err)
     gather_files(job, result); /* afterwards: they may be saved into the project */
     if (gathered)
         r = use_changes(job, changes, result, err);
-    if (job_trees_want_changes(job) && gathered && r == 0) {
+    if ((job_trees_want_changes(job) || job->notices_changes) && gathered && r == 0) {
         result->changes = changes;
     } else {
         changes_done(changes);

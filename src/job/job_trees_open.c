@@ -57,9 +57,9 @@ static bool leaves_out_look(void)
 #endif
 }
 
-/* For a good message, not for safety, because the sandbox opens the source again by its name (and
- * for root looks at the links on the way again: mount_pass.c). */
-static int check_source(const char *option, const struct job_tree *tree, sbr_error *err)
+/* The sandbox opens the source again by its name, so it compares what it finds with what was here
+ * (inode_id_check). */
+static int check_source(const char *option, struct job_tree *tree, sbr_error *err)
 {
     scoped_fd int fd = way_open(tree->source, O_PATH);
     struct stat st;
@@ -85,6 +85,7 @@ static int check_source(const char *option, const struct job_tree *tree, sbr_err
         return err_set(err, SBR_E_INVALID, "volumes",
                        "%s: '%.200s' is %s; only files and directories can be brought in", option,
                        tree->source, kind_of(st.st_mode));
+    tree->was = inode_id_of(&st);
     return tree->mode == VOLUME_RW && !leaves_out_look() ? setid_look(tree->source, err) : 0;
 }
 
@@ -98,11 +99,17 @@ static int find_masks(const sbr_job *job, struct job_tree *tree, sbr_error *err)
 
 static int open_source(const sbr_job *job, struct job_tree *tree, sbr_error *err)
 {
+    struct stat st;
+
     if (tree->mode != VOLUME_COW)
         return 0;
     tree->source_fd = way_open(tree->source, O_RDONLY | O_DIRECTORY);
-    if (tree->source_fd < 0)
+    if (tree->source_fd < 0 || fstat(tree->source_fd, &st) < 0)
         return err_set_errno(err, "volumes", "cannot read '%.200s'", tree->source);
+    if (inode_id_check(tree->was, &st, tree->source, err) < 0)
+        return err->code;
+    if (!tree->image)
+        tree->was = inode_id_of(&st);
     return find_masks(job, tree, err);
 }
 
@@ -382,7 +389,8 @@ enum trees_opened job_trees_open(sbr_job *job, sbr_error *err)
         opened = take_workspace(job, err);
     if (opened != TREES_OPEN)
         return opened;
-    if (open_sources(job, err) < 0 || look_at_project(job, err) < 0)
+    if (open_sources(job, err) < 0 || look_at_project(job, err) < 0 ||
+        job_trees_git_look(job, err) < 0)
         return TREES_ERROR;
     return TREES_OPEN;
 }
@@ -465,6 +473,7 @@ void job_trees_done(sbr_job *job)
     free(trees->known);
     staging_discard(&trees->staging);
     manifests_done(trees);
+    job_trees_git_done(trees);
     free(trees);
     job->trees = NULL;
 }

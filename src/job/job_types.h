@@ -9,6 +9,7 @@
 #include "monitor/monitor.h"
 #include "plan/features.h"
 #include "plan/planner.h"
+#include "sandbox/secrets_process.h"
 #include "store/store.h"
 #include "toolchain/allowed_commands.h"
 #include "toolchain/client_config.h"
@@ -61,6 +62,8 @@ struct stage_run {
     const char *startup; /* of an engine's sandbox, as the result says it; NULL: cold */
     struct stage_config config;
     struct words needs;
+    struct secrets secrets; /* of the stage; values are wiped once the helper has them */
+    struct secrets_process helper;
     struct collect_reader collect_reader;
     struct collect_part part; /* of a stage that makes a layer */
     bool collecting;          /* collect_reader is to be freed */
@@ -79,6 +82,7 @@ struct sbr_job {
     uint64_t started_at_us;         /* the same, since 1970 */
     uint64_t paused_us;             /* how long it has stood still, but for a pause that lasts */
     uint64_t paused_since_us;       /* 0: it goes on */
+    bool notices_changes;           /* see runner_notice_changes */
     bool skips_version;             /* the result need not name the tool's version */
     struct loop loop;
     struct loop_watch cancel_watch;

@@ -11,6 +11,7 @@
 #include "job/stage_plan.h"
 #include "plan/driver_object.h"
 #include "plan/manifest.h"
+#include "toolchain/project_sources.h"
 
 #define KEY_REVISION "1"
 
@@ -145,7 +146,24 @@ static bool wants_dependencies(const sbr_job *job, const struct stage_def *def)
         for (unsigned int k = 0; !is_hidden(job, i) && k < def->n_manifests; k++)
             if (asks(&def->manifests[k], file))
                 return true;
-    return job->req->deps.n > 0;
+    return job->req->deps.n > 0 ||
+           (job->req->of_project && def->sources.n && !job->req->installs_nothing);
+}
+
+/* For tests and builds the stage sees the project: what of it decides is named by the language. */
+static void add_sources(struct sha256 *s, const sbr_job *job, const struct stage_def *def)
+{
+    const sbr_request *req = job->req;
+    const struct job_tree *at = job->trees && job->trees->n ? &job->trees->at[0] : NULL;
+
+    if (!req->of_project)
+        return;
+    sha256_add_text(s, "of-project");
+    for (size_t i = 0; i < req->n_files; i++)
+        if (project_sources_match(&def->sources, req->files[i].path))
+            add_file(s, &req->files[i]);
+    if (at && at->source_fd >= 0 && !strcmp(at->target, INSIDE_WORK))
+        project_sources_add(at->source_fd, &def->sources, at->masks, at->n_masks, s);
 }
 
 int layer_key_dependencies(sbr_job *job, sbr_error *err)
@@ -165,6 +183,7 @@ int layer_key_dependencies(sbr_job *job, sbr_error *err)
     for (size_t i = 0; (file = file_at(job, i)); i++)
         if (is_manifest(def, file->path) && !is_hidden(job, i))
             add_file(&s, file);
+    add_sources(&s, job, def);
     sha256_finish_hex(&s, job->keys[LAYER_DEPS]);
     return 1;
 }
@@ -181,23 +200,32 @@ static void add_own_tree(struct sha256 *s, const sbr_job *job)
     sha256_add_u64(s, clock_now_us());
 }
 
-void layer_key_artifact(sbr_job *job)
+static void add_program(struct sha256 *s, const sbr_job *job)
 {
     const sbr_request *req = job->req;
+
+    add_list(s, &req->compile_args);
+    sha256_add_u64(s, req->buffered);
+    sha256_add_u64(s, req->profiled);
+    sha256_add_u64(s, req->code != NULL);
+    sha256_add_u64(s, req->code_len);
+    sha256_add(s, req->code ? req->code : "", req->code_len);
+    sha256_add_u64(s, req->n_files);
+    for (size_t i = 0; i < req->n_files; i++)
+        add_file(s, &req->files[i]);
+    add_own_tree(s, job);
+}
+
+void layer_key_artifact(sbr_job *job)
+{
     struct sha256 s;
 
     begin(&s, job, &job->language->compile);
     sha256_add_text(&s, job->keys[LAYER_PREPARED]);
     sha256_add_text(&s, job->keys[LAYER_DEPS]);
-    add_list(&s, &req->compile_args);
-    sha256_add_u64(&s, req->buffered);
-    sha256_add_u64(&s, req->profiled);
-    sha256_add_u64(&s, req->code != NULL);
-    sha256_add_u64(&s, req->code_len);
-    sha256_add(&s, req->code ? req->code : "", req->code_len);
-    sha256_add_u64(&s, req->n_files);
-    for (size_t i = 0; i < req->n_files; i++)
-        add_file(&s, &req->files[i]);
-    add_own_tree(&s, job);
+    if (job->req->of_project)
+        add_sources(&s, job, &job->language->compile);
+    else
+        add_program(&s, job);
     sha256_finish_hex(&s, job->keys[LAYER_BUILD]);
 }

@@ -49,6 +49,8 @@ static void name_registry(struct denial *d)
     static const char plain[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.:-_[]*";
 
+    if (!strncmp(d->rule, DENIAL_CLOSED_RULE, strlen(DENIAL_CLOSED_RULE)))
+        return; /* nothing opens it */
     if (d->target[strspn(d->target, plain)] == '\0')
         snprintf(d->remedy, sizeof(d->remedy),
                  "configure the client for it, or set " REGISTRIES_ENV "=%.240s", d->target);
@@ -157,9 +159,10 @@ static bool lost_before_start(sbr_job *job, sbr_error *err)
         return true;
     }
     gone = job->warm.fd < 0 || poll(&engine, 1, FAREWELL_MS) == 1;
-    err_set(err, SBR_E_BUSY, "engine",
-            "%s ended while the program ran, so it is unknown how it would have ended; run it "
-            "again, or with --cold",
+    /* Not SBR_E_BUSY, which asks for a repetition: what the program did is done. */
+    err_set(err, SBR_E_SYSTEM, "engine",
+            "%s ended while the program ran: it had begun, and how it would have ended is unknown; "
+            "look at what it did before you run it again",
             gone ? "the engine" : "a sandbox of the engine's");
     return false;
 }

@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/user_dir.h"
 #include "image/image.h"
 #include "job/job_trees.h"
+#include "job/stage_secrets.h"
 
 #define RUN_DIR_PREFIX "sandbox-run-"
 
@@ -31,29 +33,29 @@ static void read_test_hooks(struct plan_input *in)
 /* A name that no file has: only a run without a private root makes the directory. */
 static int name_run_dir(char *run_dir, size_t size, sbr_error *err)
 {
-    const char *dir = getenv("TMPDIR");
     char id[ENCODING_ID_SIZE];
     int n;
 
     if (encoding_random_id(id) < 0)
         return err_set_errno(err, "plan", "cannot choose a name");
-    n = snprintf(run_dir, size, "%s/" RUN_DIR_PREFIX "%s", dir && dir[0] == '/' ? dir : "/tmp", id);
+    n = snprintf(run_dir, size, "%s/" RUN_DIR_PREFIX "%s", user_dir_temporary(), id);
     if (n < 0 || (size_t)n >= size)
         return err_set(err, SBR_E_INVALID, "plan", "the path in TMPDIR is too long; shorten it");
     return 0;
 }
 
-/* A work directory that the image lacks is made, where its links lead to. */
+/* A work directory that is not there is made; in an image where its links lead to. */
 static void find_new_workdir(const sbr_job *job, struct stage_input *ret)
 {
     const char *wanted = plan_workdir(&ret->in);
     sbr_error not_of_image;
 
-    if (!job->image || ret->in.stage != STAGE_RUN || !strcmp(wanted, INSIDE_WORK) ||
-        !text_is_safe_relative_path(wanted + 1, REQUEST_MAX_PATH) ||
-        image_has_directory(job->image, wanted))
+    if (!ret->in.features->user_namespaces || ret->in.stage != STAGE_RUN ||
+        !strcmp(wanted, INSIDE_WORK) || !text_is_safe_relative_path(wanted + 1, REQUEST_MAX_PATH) ||
+        (job->image && image_has_directory(job->image, wanted)))
         return;
-    if (image_place(job->image, job->language, wanted, ret->workdir, &not_of_image) < 0)
+    if (!job->image ||
+        image_place(job->image, job->language, wanted, ret->workdir, &not_of_image) < 0)
         snprintf(ret->workdir, sizeof(ret->workdir), "%s", wanted); /* below /work or /tmp */
     ret->in.new_workdir = ret->workdir;
 }
@@ -73,6 +75,8 @@ int stage_plan_input(sbr_job *job, enum stage stage, const struct features *feat
                                .features = features,
                                .collect_work = job->work_part != NULL,
                                .run_dir = ret->run_dir };
+    in->secrets = stage_secrets_of(job, stage);
+    in->trust = job->now.helper.started ? &job->now.helper.trust : NULL;
     in->image = job->image ? &job->image->plan : NULL;
     if (job->trees) {
         in->trees = job->trees->planned;
@@ -80,6 +84,8 @@ int stage_plan_input(sbr_job *job, enum stage stage, const struct features *feat
         in->code_name = job->trees->code_name[0] ? job->trees->code_name : NULL;
         in->manifests = job->trees->manifests;
         in->n_manifests = job->trees->n_manifests;
+        in->given = job->trees->given;
+        in->n_given = stage == STAGE_RUN ? job->trees->n_given : 0;
     }
     if (stage == STAGE_RUN) {
         in->commands = job->commands.files;

@@ -20,6 +20,8 @@ void stage_run_drop(sbr_job *job)
     if (now->staged)
         store_discard(&now->staging);
     plan_free(now->plan);
+    secrets_process_stop(&now->helper);
+    secrets_done(&now->secrets);
     client_config_done(&now->config);
     client_config_words_done(&now->needs);
     scope_close_fd(&now->lock_fd);

@@ -10,6 +10,7 @@
 #include "job/job_steps.h"
 #include "job/job_trees.h"
 #include "job/stage_plan.h"
+#include "job/stage_secrets.h"
 
 /* The loop does not turn while a container is made, so this notices that the job was cancelled. */
 static bool start_goes_on(void *context)
@@ -41,10 +42,13 @@ static enum job_event start_planned(sbr_job *job, const struct features *feature
               stage_name(now->stage), request_tier_name(now->plan->isolation.tier),
               now->plan->n_ops, plan_filter_len(now->plan));
     now->asked = true;
-    if (!asked && warm_ask(job, &input.in))
+    if (!asked && !now->plan->has_secrets && warm_ask(job, &input.in))
         return EV_ASKED;
     if (backend_start(job->req->backend, &now->box, now->plan,
-                      &(struct sandbox_means){ features, &job->listeners, { start_goes_on, job } },
+                      &(struct sandbox_means){ features,
+                                               &job->listeners,
+                                               job->now.helper.started ? job->now.helper.link : -1,
+                                               { start_goes_on, job } },
                       err) == 0)
         return EV_STARTED;
     return job->cancelled ? EV_CANCEL : EV_ERROR;
@@ -95,7 +99,8 @@ static enum job_event begin(sbr_job *job, sbr_error *err)
     job->now.paused_us = job_paused_us(job);
     log_info(stage_name(job->now.stage), "begins");
     tell_stage(job);
-    if (stage_plan_set_up(job, err) < 0 || job_layers_open(job, err) < 0)
+    if (stage_plan_set_up(job, err) < 0 || stage_secrets_start(job, err) < 0 ||
+        job_layers_open(job, err) < 0)
         return EV_ERROR;
     return start_anyhow(job, err);
 }

@@ -268,6 +268,7 @@ bool warm_ask(sbr_job *job, const struct plan_input *in)
              job->language ? job->language->name : "command", stage_name(in->stage),
              job->image ? " " : "", job->image ? job->image->id : "");
     snprintf(warm->request.caller, sizeof(warm->request.caller), "%s", job->req->caller);
+    warm->request.share = job->req->share;
     warm->request.memory_bytes = job->now.plan->limits.value[SBR_MEMORY_BYTES];
     why = warm_blueprint_make(job, in);
     if (why)

@@ -23,6 +23,8 @@ void event_lines_start(struct event_lines *lines, const sbr_request *req, struct
 void event_lines_output(struct event_lines *lines, int stream, const char *data, size_t len,
                         struct buf *out);
 void event_lines_event(struct event_lines *lines, const sbr_event *event, struct buf *out);
+/* The line of the end up to its result, behind which the caller adds "}". */
+void event_lines_end_head(struct event_lines *lines, struct buf *out);
 /* `result` is the JSON of a result, or of an error. */
 void event_lines_end(struct event_lines *lines, const char *result, struct buf *out);
 

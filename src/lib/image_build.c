@@ -45,8 +45,7 @@ static int add_lines_of(sbr_request *req, const char *path, char **items, unsign
     return r;
 }
 
-static int make_request(const char *mode, const struct image_recipe *recipe, sbr_request **ret,
-                        sbr_error *err)
+static int make_request(const char *mode, sbr_request **ret, sbr_error *err)
 {
     const char *words[] = { "sh", "/work/build.sh", mode, NULL };
     struct limits *limits;
@@ -60,8 +59,15 @@ static int make_request(const char *mode, const struct image_recipe *recipe, sbr
     limits->value[SBR_DISK_BYTES] = DISK;
     limits->value[SBR_INODES] = INODES;
     limits->value[SBR_CPU_MS] = LIMIT_NONE;
-    if (request_add_file(*ret, "build.sh", (const char *)build_script_image_start,
-                         (size_t)(build_script_image_end - build_script_image_start), err) < 0 ||
+    return request_add_file(*ret, "build.sh", (const char *)build_script_image_start,
+                            (size_t)(build_script_image_end - build_script_image_start), err);
+}
+
+/* With the configuration of apt, and a network. */
+static int make_apt_request(const char *mode, const struct image_recipe *recipe, sbr_request **ret,
+                            sbr_error *err)
+{
+    if (make_request(mode, ret, err) < 0 ||
         tool_job_add_volume(*ret, IMAGE_MIRRORS_APT, "/apt", VOLUME_RO, err) < 0)
         return err->code;
     if (recipe && add_lines_of(*ret, "sources", recipe->sources, recipe->sources_count, err) < 0)
@@ -70,12 +76,12 @@ static int make_request(const char *mode, const struct image_recipe *recipe, sbr
                                recipe ? recipe->sources_count : 0, err);
 }
 
-static int add_recipe(sbr_request *req, const struct image_recipe *recipe, sbr_error *err)
+static int add_packages_of(sbr_request *req, const struct image_recipe *recipe, sbr_error *err)
 {
     for (unsigned int i = 0; i < recipe->packages_count; i++)
         if (request_add_arg(req, recipe->packages[i], err) < 0)
             return err->code;
-    return add_lines_of(req, "links", recipe->links, recipe->links_count, err);
+    return 0;
 }
 
 /* apt's last line that begins with "E:". */
@@ -134,21 +140,58 @@ static int run(const sbr_runtime *rt, const sbr_request *req, bool writes, sbr_r
     return result_success(*ret) ? 0 : refuse(*ret, err);
 }
 
-static int fill_tree(const struct image_build *build, const struct image_recipe *recipe,
-                     const struct image_making *making, sbr_error *err)
+static int fetch(const struct image_build *build, const struct image_recipe *recipe,
+                 const struct image_making *archives, sbr_error *err)
 {
     sbr_request *req = NULL;
     sbr_result *result = NULL;
-    int r = make_request("build", recipe, &req, err);
+    int r = make_apt_request("fetch", recipe, &req, err);
 
     if (r == 0)
-        r = add_recipe(req, recipe, err);
+        r = add_packages_of(req, recipe, err);
+    if (r == 0)
+        r = tool_job_add_volume(req, archives->tree, "/archives", VOLUME_RW, err);
+    if (r == 0)
+        r = run(build->pull.rt, req, true, &result, err);
+    result_free(result);
+    request_free(req);
+    return r;
+}
+
+static int unpack(const struct image_build *build, const struct image_recipe *recipe,
+                  const struct image_making *archives, const struct image_making *making,
+                  sbr_error *err)
+{
+    sbr_request *req = NULL;
+    sbr_result *result = NULL;
+    int r = make_request("unpack", &req, err);
+
+    if (r == 0)
+        r = add_lines_of(req, "links", recipe->links, recipe->links_count, err);
+    if (r == 0)
+        r = tool_job_add_volume(req, archives->tree, "/archives", VOLUME_RO, err);
     if (r == 0)
         r = tool_job_add_volume(req, making->tree, "/out", VOLUME_RW, err);
     if (r == 0)
         r = run(build->pull.rt, req, true, &result, err);
     result_free(result);
     request_free(req);
+    return r;
+}
+
+/* Whatever a package does where it is unpacked, it finds nothing of the caller's there. */
+static int fill_tree(const struct image_build *build, const struct image_recipe *recipe,
+                     const struct image_making *making, sbr_error *err)
+{
+    struct image_making archives;
+    int r;
+
+    if (image_making_begin(making->root, &archives, err) < 0)
+        return err->code;
+    r = fetch(build, recipe, &archives, err);
+    if (r == 0)
+        r = unpack(build, recipe, &archives, making, err);
+    image_making_done(&archives);
     return r;
 }
 
@@ -324,7 +367,7 @@ int image_build_outdated(const sbr_runtime *rt, const char *ref, const char *fil
     r = file ? image_recipe_load(file, &recipe, err) : 0;
     if (r == 0)
         r = tool_root_stat(&image->root, "/var/lib/dpkg/status", &st)
-                ? make_request("outdated", recipe, &req, err)
+                ? make_apt_request("outdated", recipe, &req, err)
                 : err_set(err, SBR_E_UNSUPPORTED, "build",
                           "'%.150s' has no list of Debian packages, so nothing can be compared",
                           ref);

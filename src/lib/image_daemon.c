@@ -9,32 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backend/backend_engine.h"
 #include "backend/backend_http.h"
 #include "base/fd.h"
 #include "base/scope.h"
 #include "base/text.h"
 
-#define USUAL "/var/run/docker.sock"
-#define UNIX "unix://"
 #define PIECE (1 << 20)
 #define MOST ((uint64_t)64 << 30) /* as much as skopeo may write */
-
-/* The socket is opened by us, not by skopeo: it gives every right on the machine. */
-static int find_socket(const char **ret, sbr_error *err)
-{
-    const char *host = getenv("DOCKER_HOST");
-
-    *ret = USUAL;
-    if (!host || !*host)
-        return 0;
-    *ret = host + strlen(UNIX);
-    if (strncmp(host, UNIX, strlen(UNIX)) == 0 && **ret == '/')
-        return 0;
-    return err_set(err, SBR_E_UNSUPPORTED, "image",
-                   "DOCKER_HOST is '%.100s', but images come from a daemon of this machine only; "
-                   "set it to unix:///PATH",
-                   host);
-}
 
 static int refuse(const char *name, int fd, int status, sbr_error *err)
 {
@@ -67,6 +49,19 @@ static int copy(int from, int to, sbr_error *err)
     return n < 0 ? err_set_errno(err, "image", "cannot read the daemon's archive") : 0;
 }
 
+bool image_daemon_has(const char *name)
+{
+    scoped_free char *path = text_format("/images/%s/json", name);
+    scoped_free struct backend_reply *reply = malloc(sizeof(*reply));
+    struct backend_call call = { .method = "GET", .path = path };
+    const char *address;
+    sbr_error ignored;
+
+    return path && reply && backend_engine_docker_socket(&address, &ignored) == 0 &&
+           backend_http_ask(address, &call, reply, &ignored) == 0 && reply->status == 200;
+}
+
+/* The socket is opened by us, not by skopeo: it gives every right on the machine. */
 int image_daemon_save(const char *name, int dir_fd, const char *file, sbr_error *err)
 {
     scoped_free char *path = text_format("/images/%s/get", name);
@@ -77,7 +72,7 @@ int image_daemon_save(const char *name, int dir_fd, const char *file, sbr_error 
 
     if (!path || !reply)
         return err_set_oom(err, "image");
-    if (find_socket(&address, err) < 0)
+    if (backend_engine_docker_socket(&address, err) < 0)
         return err->code;
     from = backend_http_stream(address, &call, reply, err);
     if (from < 0)

@@ -15,6 +15,7 @@
 #include "image/image_manifest.h"
 #include "image/image_merge.h"
 #include "lib/archive.h"
+#include "lib/image_daemon.h"
 #include "lib/image_fetch.h"
 #include "lib/image_making.h"
 #include "lib/image_unpack.h"
@@ -241,7 +242,7 @@ int image_pull_layout(const struct image_pull *pull, const struct image_here *la
 int image_pull(const struct image_pull *pull, const char *ref, char id[65], sbr_error *err)
 {
     struct image_fetch fetch;
-    struct image_ref parsed;
+    struct image_ref parsed, from;
     int r;
 
     if (image_is_path(ref))
@@ -250,8 +251,11 @@ int image_pull(const struct image_pull *pull, const char *ref, char id[65], sbr_
     if (image_ref_parse(ref, &parsed, err) < 0 ||
         tool_job_check("tar", "images need", "image", err) < 0)
         return err->code;
+    from = parsed;
+    if (from.transport == IMAGE_REGISTRY && image_daemon_has(from.name))
+        from.transport = IMAGE_DAEMON; /* as with Docker, what is on this machine comes first */
     tell(pull, "fetching %s", parsed.name);
-    r = image_fetch_begin(pull, &parsed, &fetch, err);
+    r = image_fetch_begin(pull, &from, &fetch, err);
     if (r == 0) {
         bool local = parsed.transport == IMAGE_OCI;
         const struct image_here layout = { .fd = fetch.dir_fd,

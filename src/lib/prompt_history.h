@@ -1,4 +1,5 @@
-/* Where the lines that a user typed at a prompt are kept: one file for each language. */
+/* Where the cells that a user typed at a prompt are kept: one file for each language, in a
+ * directory that only the user can enter. */
 #ifndef LIB_PROMPT_HISTORY_H
 #define LIB_PROMPT_HISTORY_H
 
@@ -6,7 +7,14 @@
 
 #include "base/err.h"
 
-/* Makes its directory, which only the user can enter. */
-int prompt_history_path(const char *language, char *buf, size_t size, sbr_error *err) must_check;
+/* All of it, which the caller frees; empty when there is none yet. */
+int prompt_history_read(const char *language, char **ret, size_t *ret_len, sbr_error *err)
+    must_check;
+/* Adds to its end, with one write: several prompts may do so at the same time. */
+int prompt_history_add(const char *language, const char *text, size_t len, sbr_error *err)
+    must_check;
+/* In place of all of it. */
+int prompt_history_replace(const char *language, const char *text, size_t len, sbr_error *err)
+    must_check;
 
 #endif

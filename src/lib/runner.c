@@ -6,6 +6,8 @@
 #include <sys/epoll.h>
 
 #include "backend/backend.h"
+#include "changes/changeset.h"
+#include "config/audit.h"
 #include "image/image.h"
 #include "job/job_trees.h"
 #include "job/job_types.h"
@@ -56,6 +58,16 @@ void runner_set_up(sbr_job *job, uint64_t started_us, const struct diff_options 
 {
     job->options.started_us = started_us;
     job->render = diff;
+}
+
+int runner_drop_changes(const char *id, sbr_error *err)
+{
+    return changeset_drop(id, err);
+}
+
+void runner_notice_changes(sbr_job *job)
+{
+    job->notices_changes = true;
 }
 
 void runner_skip_version(sbr_job *job)
@@ -258,6 +270,14 @@ int runner_plan(const sbr_runtime *rt, const sbr_request *req, struct plan **ret
 const char *runner_locate(const struct language *language)
 {
     return job_locate(language);
+}
+
+int runner_record_apply(const sbr_request *base, const char *changes_id, const char *caller,
+                        sbr_error *err)
+{
+    const struct audit_field fields[] = { { "changes", changes_id }, { "caller", caller } };
+
+    return base->audit ? audit_note("apply", fields, ARRAY_LEN(fields), err) : 0;
 }
 
 bool runner_config_dir(char *path, size_t size)

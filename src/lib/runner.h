@@ -34,9 +34,6 @@ void runner_probe(sbr_runtime *rt, enum runner_use use);
 const char *const *runner_backends(void);
 const struct features *runner_features(const sbr_runtime *rt);
 
-/* As sbr_request_from_json, of JSON that was parsed already. */
-int api_request_read_value(const struct json_t *root, sbr_request **ret, sbr_error *err) must_check;
-
 /* What only our own clients set, as the functions of sandboxrun.h do: after sbr_job_start and
  * before the first dispatch. */
 
@@ -48,16 +45,14 @@ void runner_set_up(sbr_job *job, uint64_t started_us, const struct diff_options 
 bool runner_has_trees(const sbr_job *job);
 void runner_open_trees(sbr_job *job);
 /* The result does not name the version of the language's tool, which would be asked once. */
+/* Forgets changes that were kept. */
+int runner_drop_changes(const char *id, sbr_error *err) must_check;
+/* Also where nobody wants the changes to trees: the result says which there were, without their
+ * contents, so that they are not thrown away in silence. */
+void runner_notice_changes(sbr_job *job);
 void runner_skip_version(sbr_job *job);
 /* The id of the result, which a client has to know before the end. */
 void runner_set_id(sbr_job *job, const char *id);
-/* The most memory that a stage of the request may use, as far as the request says: the program, its
- * compiler, the installer of its packages. */
-uint64_t runner_memory_of(const sbr_request *req);
-/* The same for work on code, which finds its languages by the files. */
-uint64_t runner_memory_of_any(const sbr_request *req);
-/* In an event of a stage: the most that this one and those after it may use. */
-uint64_t runner_memory_left(const sbr_job *job);
 /* The engine gets the place of the run back from sbr_job_free, not before the result is there: what
  * the engine does then takes no time from the client that waits for the result. */
 void runner_keep_place(sbr_job *job);
@@ -185,6 +180,9 @@ int runner_plan(const sbr_runtime *rt, const sbr_request *req, struct plan **ret
     must_check;
 /* The language's interpreter on this machine, or NULL; valid until this thread calls it again. */
 const char *runner_locate(const struct language *language);
+/* Before changes are applied for a caller, by the audit of `base`. */
+int runner_record_apply(const sbr_request *base, const char *changes_id, const char *caller,
+                        sbr_error *err) must_check;
 /* Where the user's settings are; false when the environment does not say. */
 bool runner_config_dir(char *path, size_t size);
 

@@ -8,6 +8,7 @@
 #ifndef MCP_MCP_H
 #define MCP_MCP_H
 
+#include "admit/grant.h"
 #include "mcp/mcp_message.h"
 #include "model/request.h"
 
@@ -22,8 +23,11 @@ bool mcp_version_initializes(const char *version);
 
 /* What a transport that others use decides and counts besides.  In a call's thread. */
 struct mcp_host {
-    /* A session was made; negative: it is ended again, and *err says why. */
-    int (*made)(void *context, const char *id, sbr_error *err);
+    /* Before a session is made; negative: it is not, and *err says why. */
+    int (*begin)(void *context, const sbr_request *req, void **ret_held, sbr_error *err);
+    /* It was made (`id` NULL: it could not be); takes what was held over.  Negative: it is ended
+     * again, and *err says why. */
+    int (*made)(void *context, void *held, const char *id, const sbr_request *req, sbr_error *err);
     void (*ended)(void *context, const char *id);
     /* The path of a client's root as a project, which is the caller's; NULL: it may be none. */
     char *(*admit)(void *context, const char *path);
@@ -42,10 +46,8 @@ struct mcp_settings {
     bool roots;       /* without a project: a root of the client is the project */
     bool cold;        /* no engine is asked */
     /* For clients that came over a network: */
-    const char *token;             /* what gave them their rights, for messages; NULL: none did */
-    const struct limits *ceilings; /* the given ones may be asked for, though base has less */
-    enum network_mode network;     /* the same: with any host */
-    const char *languages;         /* with commas; NULL: all */
+    const struct grant *grant; /* of their token; NULL: what `base` has is all that tools get */
+    const char *token;         /* what gave them their rights, for messages; NULL: none did */
     bool no_sessions, no_project, no_apply; /* these tools are not there */
     const struct mcp_host *host;            /* NULL: the person's own machine */
     sbr_runtime *runtime;                   /* NULL: the server has its own */

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "changes/apply.h"
 #include "changes/textdiff.h"
+#include "lib/runner.h"
 #include "mcp/mcp_internal.h"
 #include "mcp/mcp_shape.h"
 #include "model/executes.h"
@@ -146,6 +147,14 @@ static json_t *left_out(const char *report)
     return list;
 }
 
+/* A client of a host goes on record there. */
+static int record(const struct mcp_call *call, const char *id, sbr_error *err)
+{
+    const struct mcp_settings *settings = &call->peer->server->settings;
+
+    return settings->host ? 0 : runner_record_apply(settings->base, id, "mcp", err);
+}
+
 static void apply_now(struct mcp_call *call, const char *id)
 {
     json_t *paths = json_object_get(call->arguments, "paths"), *path;
@@ -159,7 +168,8 @@ static void apply_now(struct mcp_call *call, const char *id)
             list[i] = json_string_value(path);
     if (!list)
         (void)err_set_oom(&err, "mcp");
-    else if (may_apply(call, id, &err) == 0) /* again: the answer took its time */
+    else if (may_apply(call, id, &err) == 0 && /* again: the answer took its time */
+             record(call, id, &err) == 0)
         (void)sbr_changes_apply(id, paths ? list : NULL, NULL, &report, &err);
     free(list);
     if (err.code < 0) {

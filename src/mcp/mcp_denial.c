@@ -12,6 +12,7 @@ static const struct {
     { "syscall", "the policy of the sandbox does not have this call" },
     { "process", "the limit of processes was reached" },
     { "memory", "the limit of memory was reached" },
+    { "secret", "a secret goes only to the hosts that the operator named for it" },
     { "disk", "the scratch space of the sandbox was full" },
 };
 

@@ -29,8 +29,9 @@ int mcp_log_level_from_name(const char *name);
 
 struct mcp_server {
     struct mcp_settings settings;
-    json_t *tools;    /* as tools/list returns them; not changed after the start */
-    json_t *examples; /* see mcp_examples.h; NULL: none */
+    struct grant grant; /* what tools may ask for */
+    json_t *tools;      /* as tools/list returns them; not changed after the start */
+    json_t *examples;   /* see mcp_examples.h; NULL: none */
     struct mcp_store store;
     unsigned char key[SHA256_SIZE]; /* of what clients keep for us */
     pthread_mutex_t lock;
@@ -169,15 +170,11 @@ sbr_request *mcp_request_make(struct mcp_call *call, const char *language);
 sbr_request *mcp_request_plain(struct mcp_call *call);
 /* The memory of a request with these arguments, which nothing has checked yet, in the stage that
  * takes most.  `work`: it finds its languages by the files. */
-uint64_t mcp_request_memory(const struct mcp_settings *settings, const json_t *arguments,
-                            bool work);
+uint64_t mcp_request_memory(const struct mcp_server *server, const json_t *arguments, bool work);
 /* The time limit that the arguments ask for, if any.  False: it is too long; the call failed. */
 bool mcp_request_timeout(struct mcp_call *call, uint64_t *ret_ms);
-
-/* What the reader of a refusal could do about it, for a message: "; the person can start
- * `sandbox-run mcp` with --OPTION VALUE". */
-void mcp_request_refuse(struct mcp_call *call, const char *why, const char *option,
-                        const char *value);
+/* How long a session may live: 0 becomes what the operator leaves.  False: the call failed. */
+bool mcp_request_life(struct mcp_call *call, uint64_t *idle_ms, uint64_t *age_ms);
 
 /* mcp_changes.c */
 /* A run or a session left these changes.  False: there is no room for their id. */

@@ -10,10 +10,9 @@ void mcp_list_languages(struct mcp_call *call)
     const struct language *language;
 
     for (size_t i = 0; (language = language_at(i)); i++) {
-        const char *allowed = call->peer->server->settings.languages;
         json_t *aliases;
 
-        if (allowed && !text_list_has(allowed, language->name))
+        if (!grant_has_language(&call->peer->server->grant, language->name))
             continue;
         aliases = json_array();
 

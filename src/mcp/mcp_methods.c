@@ -170,8 +170,7 @@ uint64_t mcp_server_memory(const struct mcp_server *server, const struct mcp_mes
     for (size_t i = 0; name && i < ARRAY_LEN(tools); i++)
         if (!strcmp(tools[i].name, name) && tools[i].uses != NO_SANDBOX &&
             (tools[i].uses == SANDBOX || !elsewhere))
-            return mcp_request_memory(&server->settings, arguments,
-                                      tools[i].run == mcp_verify_code);
+            return mcp_request_memory(server, arguments, tools[i].run == mcp_verify_code);
     return 0;
 }
 

@@ -128,22 +128,10 @@ static void run_and_report(struct mcp_call *call, sbr_request *req, int r)
 
 void mcp_run_code(struct mcp_call *call)
 {
-    const json_t *code = json_object_get(call->arguments, "code");
     sbr_request *req = mcp_request_make(call, mcp_text(call->arguments, "language"));
-    json_t *arg;
-    size_t i;
-    int r;
 
-    if (!req)
-        return;
-    r = sbr_request_set_code(req, json_string_value(code), json_string_length(code));
-    json_array_foreach(json_object_get(call->arguments, "args"), i, arg) {
-        const char *const one[] = { json_string_value(arg), NULL };
-
-        if (r == 0)
-            r = sbr_request_set_argv(req, one);
-    }
-    run_and_report(call, req, r);
+    if (req)
+        run_and_report(call, req, 0);
 }
 
 void mcp_run_command(struct mcp_call *call)

@@ -12,6 +12,9 @@ int mcp_server_new(const struct mcp_settings *settings, struct mcp_server **ret,
     if (!server)
         return err_set_oom(err, "mcp");
     server->settings = *settings;
+    grant_of_tools(settings->grant, settings->base, &server->grant);
+    if (!settings->grant)
+        server->grant.packages = !settings->no_packages;
     if (getrandom(server->key, sizeof(server->key), 0) != sizeof(server->key)) {
         free(server);
         return err_set_errno(err, "mcp", "cannot make a key");

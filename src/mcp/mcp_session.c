@@ -45,11 +45,29 @@ json_t *mcp_session_ask(struct mcp_call *call, const char *id, const json_t *req
     return json_read_own(text, 0);
 }
 
-static bool note_made(struct mcp_call *call, const char *id, sbr_error *err)
+/* The session's description; NULL: *err says why there is none.  The transport counts it from here
+ * on. */
+static char *make_session(struct mcp_call *call, const sbr_request *req,
+                          const sbr_session_bounds *bounds, sbr_error *err)
 {
     const struct mcp_host *host = call->peer->server->settings.host;
+    void *held = NULL;
+    char *text = NULL;
+    json_t *made;
+    int r;
 
-    return !host || host->made(host->context, id, err) == 0;
+    if (host && host->begin(host->context, req, &held, err) < 0)
+        return NULL;
+    r = sbr_session_create(req, bounds, &text, err);
+    made = r == 0 ? json_read_own(text, 0) : NULL;
+    if (host && host->made(host->context, held, mcp_text(made, "id"), req, err) < 0) {
+        sbr_error ignored;
+
+        (void)sbr_session_close(mcp_text(made, "id"), &ignored);
+        free(take_ptr(text));
+    }
+    json_decref(made);
+    return text;
 }
 
 static void note_ended(struct mcp_server *server, const char *id)
@@ -64,7 +82,7 @@ void mcp_create_session(struct mcp_call *call)
 {
     const char *language = mcp_text(call->arguments, "language"), *id;
     json_t *idle = json_object_get(call->arguments, "ttl_seconds"), *made;
-    sbr_session_bounds bounds = { .struct_size = sizeof(bounds), .idle_ms = IDLE_MS };
+    sbr_session_bounds bounds = { .struct_size = sizeof(bounds) };
     sbr_request *req = mcp_request_make(call, language);
     scoped_free char *text = NULL;
     sbr_error err = { 0 }, ignored;
@@ -73,16 +91,20 @@ void mcp_create_session(struct mcp_call *call)
         return;
     if (idle)
         bounds.idle_ms = (uint64_t)json_integer_value(idle) * 1000;
+    if (!mcp_request_life(call, &bounds.idle_ms, &bounds.age_ms)) {
+        sbr_request_free(req);
+        return;
+    }
+    if (!bounds.idle_ms)
+        bounds.idle_ms = IDLE_MS;
     req->keep = req->project != NULL;
-    if (sbr_session_create(req, &bounds, &text, &err) < 0) {
+    text = make_session(call, req, &bounds, &err);
+    if (!text) {
         mcp_call_fail_by(call, &err);
     } else {
         made = json_read_own(text, 0);
         id = mcp_text(made, "id");
-        if (!note_made(call, id, &err)) {
-            (void)sbr_session_close(id, &ignored);
-            mcp_call_fail_by(call, &err);
-        } else if (mcp_store_own(store_of(call), MCP_SESSION, id)) {
+        if (mcp_store_own(store_of(call), MCP_SESSION, id)) {
             mcp_call_return(call,
                             json_pack("{s:s, s:s, s:I}", "session_id", id, "language", language,
                                       "ttl_seconds", (json_int_t)(bounds.idle_ms / 1000)));

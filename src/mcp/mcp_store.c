@@ -11,6 +11,7 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "base/tree_remove.h"
+#include "base/user_dir.h"
 
 #define RUNS_MAX 64
 #define BYTES_MAX (512 * MIB)
@@ -51,14 +52,12 @@ void mcp_store_done(struct mcp_store *store)
 /* Under the lock. */
 static char *make_dir(struct mcp_store *store)
 {
-    const char *tmp = getenv("TMPDIR");
     char *dir = take_ptr(store->spare);
 
     if (dir)
         return dir;
     if (!store->place) {
-        store->place =
-            text_format("%s/sandbox-run-mcp-XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
+        store->place = text_format("%s/sandbox-run-mcp-XXXXXX", user_dir_temporary());
         if (!store->place || !mkdtemp(store->place)) {
             free(store->place);
             store->place = NULL;

@@ -43,7 +43,7 @@ static void leave_out(json_t *tools, const char *const *names, size_t n)
 json_t *mcp_tools_load(const struct mcp_settings *settings, sbr_error *err)
 {
     bool open_world = network_goes_outside(settings->base->network.mode) ||
-                      network_goes_outside(settings->network);
+                      (settings->grant && network_goes_outside(grant_widest(settings->grant)));
     json_t *all =
         json_read(mcp_tools_image_start, (size_t)(mcp_tools_image_end - mcp_tools_image_start),
                   &json_read_document, 0, "the table", NULL);

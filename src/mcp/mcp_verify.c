@@ -110,7 +110,6 @@ static int verify(struct mcp_call *call, sbr_request *req, int stop_fd, char **r
 
 void mcp_verify_code(struct mcp_call *call)
 {
-    const json_t *code = json_object_get(call->arguments, "code");
     sbr_request *req = mcp_request_make(call, mcp_text(call->arguments, "language"));
     scoped_free char *text = NULL;
     int stop_fd = req ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
@@ -121,8 +120,6 @@ void mcp_verify_code(struct mcp_call *call)
         return;
     if (stop_fd < 0)
         r = err_set_errno(&err, "mcp", "cannot make an event");
-    else if (sbr_request_set_code(req, json_string_value(code), json_string_length(code)) < 0)
-        r = (err = *sbr_request_error(req)).code;
     if (r == 0)
         r = verify(call, req, stop_fd, &text, &err);
     (void)mcp_call_watch_stop(call, -1);

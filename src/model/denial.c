@@ -10,7 +10,7 @@
 static const char *const kind_names[N_DENIAL_KINDS] = {
     [DENIAL_CONNECT] = "connect", [DENIAL_NAME] = "name",       [DENIAL_FILE] = "file",
     [DENIAL_SYSCALL] = "syscall", [DENIAL_PROCESS] = "process", [DENIAL_MEMORY] = "memory",
-    [DENIAL_DISK] = "disk",
+    [DENIAL_DISK] = "disk",       [DENIAL_SECRET] = "secret",
 };
 
 const char *denial_kind_name(enum denial_kind kind)

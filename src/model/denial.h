@@ -17,6 +17,7 @@ enum denial_kind {
     DENIAL_PROCESS,
     DENIAL_MEMORY,
     DENIAL_DISK,
+    DENIAL_SECRET, /* a placeholder that was sent where its secret is not for */
     N_DENIAL_KINDS
 };
 
@@ -40,6 +41,8 @@ struct denial {
 
 /* How the rule of a DENIAL_BY_HOST begins. */
 #define DENIAL_HOST_RULE "allowed, but"
+/* And one where the network was given back (NETWORK_CLOSE_NAME). */
+#define DENIAL_CLOSED_RULE "network: closed"
 
 /* The target of a lookup whose name is unknown. */
 #define DENIAL_SOME_NAME "a name"

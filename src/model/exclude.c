@@ -12,14 +12,14 @@
  * and each of them is compared with the rows. */
 /* clang-format off */
 #define ROW(text, answer) { text, sizeof(text) - 1, answer }
-struct secret {
+struct secret_name {
     const char *text;
     size_t len;
     enum exclude_answer answer;
 };
 
 /* Whole names, or with a last '.' what names begin with. */
-static const struct secret names[] = {
+static const struct secret_name names[] = {
     ROW(".env.example", EXCLUDE_NO),
     ROW(".env.sample", EXCLUDE_NO),
     ROW(".env.template", EXCLUDE_NO),
@@ -50,7 +50,7 @@ static const struct secret names[] = {
 };
 
 /* What paths end with. */
-static const struct secret ends[] = {
+static const struct secret_name ends[] = {
     ROW(".pem", EXCLUDE_UNLESS_PUBLIC),
     ROW(".key", EXCLUDE_UNLESS_PUBLIC),
     ROW(".p12", EXCLUDE_YES),

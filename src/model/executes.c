@@ -413,3 +413,10 @@ bool executes_is_named(const struct change *c, const char *const *names, size_t 
     }
     return false;
 }
+
+bool executes_is_bookkeeping(const struct change *c)
+{
+    const char *git = strstr(c->path, GIT "/");
+
+    return git && (git == c->path || git[-1] == '/') && !executes_change(c);
+}

@@ -15,6 +15,10 @@ const char *executes_path(const char *path, enum node_kind kind, size_t *ret_sta
  * with new contents or without.  NULL: it is applied as any other. */
 const char *executes_change(const struct change *c);
 
+/* A file that git itself keeps in `.git`, such as an object, a reference or the index, and that
+ * nobody executes. */
+bool executes_is_bookkeeping(const struct change *c);
+
 /* What a person should know of a change that is applied as any other, or NULL: a new file that is
  * executable from the start. */
 const char *executes_mark(const struct change *c);

@@ -47,6 +47,22 @@ bool network_rule_is_loopback(const struct host_rule *rule)
     return rule->kind == HOST_NAME && !strcmp(rule->name, "localhost");
 }
 
+bool network_rule_is_for(const struct host_rule *rule, const char *name, uint16_t port)
+{
+    size_t len = strlen(name), below = strlen(rule->name);
+    struct address address;
+
+    if (rule->port && rule->port != port)
+        return false;
+    if (rule->kind == HOST_NAME)
+        return !strcmp(rule->name, name);
+    if (rule->kind == HOST_BELOW)
+        return len > below + 1 && name[len - below - 1] == '.' &&
+               !strcmp(name + len - below, rule->name);
+    return rule->prefix == ALL_BITS && address_parse(name, &address) &&
+           address_equal(&rule->network, &address);
+}
+
 void network_done(struct network *network)
 {
     free(network->rules);
@@ -73,6 +89,7 @@ void network_encode(const struct network *network, struct buf *out)
 {
     buf_put_u32(out, network->mode);
     buf_put_u32(out, network->allow_dns);
+    buf_put_u32(out, network->closes);
     buf_put_u32(out, (uint32_t)network->n_rules);
     for (size_t i = 0; i < network->n_rules; i++) {
         const struct host_rule *rule = &network->rules[i];
@@ -83,6 +100,7 @@ void network_encode(const struct network *network, struct buf *out)
         buf_put_u32(out, rule->prefix);
         buf_put_u32(out, rule->port);
         buf_put_u32(out, rule->anywhere);
+        buf_put_u32(out, rule->only_public);
         buf_put_string(out, rule->text);
     }
 }
@@ -123,6 +141,7 @@ static void get_rule(struct buf_reader *in, struct host_rule *ret)
     ret->prefix = (uint8_t)get_below(in, ALL_BITS + 1);
     ret->port = (uint16_t)get_below(in, UINT16_MAX + 1);
     ret->anywhere = get_below(in, 2) != 0;
+    ret->only_public = get_below(in, 2) != 0;
     get_text(in, ret->text, sizeof(ret->text));
 }
 
@@ -147,6 +166,7 @@ int network_decode(struct buf_reader *in, struct network *ret, sbr_error *err)
 
     network.mode = (enum network_mode)get_below(in, N_NETWORK_MODES);
     network.allow_dns = get_below(in, 2) != 0;
+    network.closes = get_below(in, 2) != 0;
     n = get_below(in, NETWORK_MAX_RULES + 1);
     for (uint32_t i = 0; !in->failed && i < n; i++) {
         get_rule(in, &rule);

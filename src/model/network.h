@@ -44,10 +44,15 @@ struct host_rule {
     uint8_t prefix; /* of 128 bits */
     uint16_t port;  /* 0: every port */
     bool anywhere;  /* the name, set by an operator, may resolve to private addresses, too */
+    /* A stranger wrote it: it opens no address of this machine or of its own networks. */
+    bool only_public;
     char text[HOST_RULE_TEXT]; /* as the user gave it, for explanations */
 };
 
 #define NETWORK_MAX_RULES 256
+/* An installer that has fetched everything gives its network back before scripts of packages run:
+ * it looks this name up.  The answer, 127.0.0.1, says that it is done. */
+#define NETWORK_CLOSE_NAME "close.sandbox-run.internal"
 
 /* NAME[:PORT], *.NAME[:PORT], ADDRESS[:PORT], CIDR[:PORT]; an IPv6 address with a port has
  * brackets: [::1]:80, [fd00::/8]:443.  `localhost` and loopback addresses mean the host's own
@@ -58,9 +63,14 @@ bool network_rule_is_whole(const struct host_rule *rule);
 /* True for the host's own loopback: `localhost`, or a loopback address or range. */
 bool network_rule_is_loopback(const struct host_rule *rule);
 
+/* True when the rule is for this name, or this one address as text, and the port. */
+bool network_rule_is_for(const struct host_rule *rule, const char *name, uint16_t port);
+
 struct network {
     enum network_mode mode;
     bool allow_dns; /* the program may look up names that no rule has */
+    bool closes;    /* whoever looks up NETWORK_CLOSE_NAME ends it, for good */
+    bool closed;    /* that was done */
     struct host_rule *rules;
     size_t n_rules;
 };

@@ -7,6 +7,7 @@
 
 #include "base/scope.h"
 #include "base/text.h"
+#include "model/request_fields.h"
 #include "model/request_files.h"
 
 static const char *const tier_names[N_TIERS] = {
@@ -51,57 +52,6 @@ int request_new(const char *language, const char *policy, sbr_request **ret, sbr
     return 0;
 }
 
-void request_free(sbr_request *req)
-{
-    if (!req)
-        return;
-    for (size_t i = 0; i < req->n_files; i++) {
-        free(req->files[i].path);
-        free(req->files[i].data);
-    }
-    for (size_t i = 0; i < req->n_volumes; i++) {
-        free(req->volumes[i].source);
-        free(req->volumes[i].target);
-    }
-    network_done(&req->network);
-    output_rules_done(&req->outputs);
-    free(req->files);
-    free(req->volumes);
-    string_list_done(&req->args);
-    string_list_done(&req->env);
-    string_list_done(&req->deps);
-    string_list_done(&req->compile_args);
-    free(req->language);
-    free(req->policy);
-    free(req->workdir);
-    free(req->project);
-    request_free_surroundings(req);
-    free(req->workspace);
-    free(req->origin);
-    free(req->template_name);
-    free(req->language_file);
-    string_list_done(&req->sets);
-    string_list_done(&req->excludes);
-    string_list_done(&req->commands);
-    string_list_done(&req->includes);
-    string_list_done(&req->left_out);
-    free(req->program);
-    free(req->code);
-    free(req->stdin_data);
-    free(req);
-}
-
-int request_set_text(char **field, const char *text, sbr_error *err)
-{
-    char *copy = NULL;
-
-    if (text && !(copy = strdup(text)))
-        return err_set_oom(err, "request");
-    free(*field);
-    *field = copy;
-    return 0;
-}
-
 int request_add_file(sbr_request *req, const char *path, const void *data, size_t len,
                      sbr_error *err)
 {
@@ -139,7 +89,7 @@ int request_replace_file(sbr_request *req, size_t index, const void *data, size_
     return 0;
 }
 
-int request_set_code(sbr_request *req, const char *code, size_t len, sbr_error *err)
+int request_set_code(sbr_request *req, const void *code, size_t len, sbr_error *err)
 {
     if (set_bytes(&req->code, code, len, "the program", err) < 0)
         return err->code;
@@ -171,11 +121,6 @@ static bool is_no_dependency(const char *dep)
     return len == 0 || len > REQUEST_MAX_DEP || strchr("-./~", dep[0]) || strstr(dep, "..") ||
            strstr(dep, ":/") || strstr(dep, "file:") || dep[strspn(dep, "@")] == '\0' ||
            (dep[0] == '@' && !strchr(dep, '/'));
-}
-
-int request_add_set(sbr_request *req, const char *pair, sbr_error *err)
-{
-    return string_list_add(&req->sets, pair, err);
 }
 
 int request_add_dep(sbr_request *req, const char *dep, sbr_error *err)
@@ -280,9 +225,21 @@ static int check_network(const sbr_request *req, sbr_error *err)
         mode, network_mode_name(asked), mode, mode, rule);
 }
 
+/* The sources of a program lie together; a command may have files at other places, too. */
+static int check_places(const sbr_request *req, sbr_error *err)
+{
+    for (size_t i = 0; req->language && !req->command && i < req->n_files; i++)
+        if (req->files[i].path[0] == '/')
+            return err_set(err, SBR_E_INVALID, "request",
+                           "the file '%.100s' lies outside /work, which only a command may have; "
+                           "give a relative path",
+                           req->files[i].path);
+    return 0;
+}
+
 int request_check(const sbr_request *req, sbr_error *err)
 {
-    if (check_network(req, err) < 0)
+    if (check_network(req, err) < 0 || check_places(req, err) < 0)
         return err->code;
     return request_check_trees(req, err);
 }
@@ -315,25 +272,62 @@ void request_set_require(sbr_request *req, enum tier tier)
     req->require_given = true;
 }
 
+int request_require(sbr_request *req, const char *name, sbr_error *err)
+{
+    if (request_tier_from_name(name, &req->require, err) < 0)
+        return err->code;
+    req->require_given = true;
+    return 0;
+}
+
+void request_allow_degraded(sbr_request *req, bool allow)
+{
+    if (allow) {
+        request_set_require(req, TIER_PROCESS);
+    } else if (req->require == TIER_PROCESS) {
+        req->require = TIER_CONTAINER;
+        req->require_given = false;
+    }
+}
+
 /* Adds to the list of `req` what the same list of `over` has. */
-static int override_list(sbr_request *req, const struct string_list *over,
-                         int (*add)(sbr_request *, const char *, sbr_error *), sbr_error *err)
+static int append(sbr_request *req, const struct request_field *field,
+                  const struct string_list *over, sbr_error *err)
 {
     for (size_t i = 0; i < over->n; i++)
-        if (add(req, over->items[i], err) < 0)
+        if (request_field_set(req, field, over->items[i], err) < 0)
             return err->code;
     return 0;
 }
 
-static int override_lists(sbr_request *req, const sbr_request *over, sbr_error *err)
+static int replace(void *to, const void *from, const struct request_field *field, sbr_error *err)
 {
-    if (override_list(req, &over->env, request_add_env, err) < 0 ||
-        override_list(req, &over->deps, request_add_dep, err) < 0 ||
-        override_list(req, &over->excludes, request_add_exclude, err) < 0 ||
-        override_list(req, &over->commands, request_allow_commands, err) < 0 ||
-        override_list(req, &over->includes, request_add_include, err) < 0)
-        return err->code;
-    return override_list(req, &over->compile_args, request_add_compile_arg, err);
+    const char *const *text = from, *byte = from;
+
+    if (field->kind == FIELD_TEXT)
+        return *text ? request_set_text(to, *text, err) : 0;
+    if (field->kind == FIELD_LIMITS)
+        limits_override(to, from);
+    else if (byte[0] || memcmp(byte, byte + 1, field->size - 1) != 0)
+        memcpy(to, from, field->size);
+    return 0;
+}
+
+static int override_fields(sbr_request *req, const sbr_request *over, sbr_error *err)
+{
+    for (const struct request_field *field = request_fields; field->size; field++) {
+        void *to = request_field_at(req, field);
+        const void *from = request_field_at(over, field);
+
+        if (field->merge == MERGE_OR)
+            *(bool *)to |= *(const bool *)from;
+        else if (field->merge == MERGE_REPLACE && replace(to, from, field, err) < 0)
+            return err->code;
+        else if (field->merge == MERGE_APPEND && field->kind != FIELD_TEXTS &&
+                 append(req, field, from, err) < 0)
+            return err->code;
+    }
+    return 0;
 }
 
 static int override_volumes(sbr_request *req, const sbr_request *over, sbr_error *err)
@@ -362,15 +356,8 @@ static int override_volumes(sbr_request *req, const sbr_request *over, sbr_error
 }
 
 /* /work holds one tree only: the one of `over` replaces the request's, with the program in it. */
-static int override_work(sbr_request *req, const sbr_request *over, sbr_error *err)
+static int override_trees(sbr_request *req, const sbr_request *over, sbr_error *err)
 {
-    if (request_override_surroundings(req, over, err) < 0)
-        return err->code;
-    req->read_only |= over->read_only;
-    req->diff |= over->diff;
-    req->keep |= over->keep;
-    req->buffered |= over->buffered;
-    req->keep_output |= over->keep_output;
     if (!over->project && !over->workspace)
         return 0;
     if ((!over->project && request_set_text(&req->program, NULL, err) < 0) ||
@@ -397,6 +384,8 @@ static int override_network(sbr_request *req, const sbr_request *over, sbr_error
         if (network_add_rule(&req->network, &over->network.rules[i], err) < 0)
             return err->code;
     request_allow_dns(req, req->network.allow_dns || over->network.allow_dns);
+    if (secrets_join(&req->secrets, &over->secrets, err) < 0)
+        return err->code;
     return publish_join(&req->publish, &over->publish, err);
 }
 
@@ -423,20 +412,10 @@ int request_set_tty(sbr_request *req, uint64_t rows, uint64_t columns, sbr_error
 
 int request_override(sbr_request *req, const sbr_request *over, sbr_error *err)
 {
-    req->has_options |= over->has_options;
-    limits_override(&req->limits, &over->limits);
-    limits_override(&req->compile_limits, &over->compile_limits);
-    req->check |= over->check;
-    req->command |= over->command;
-    if (over->tty.rows)
-        req->tty = over->tty;
     if (over->require_given)
         request_set_require(req, over->require);
-    if ((over->policy && request_set_text(&req->policy, over->policy, err) < 0) ||
-        (over->workdir && request_set_text(&req->workdir, over->workdir, err) < 0))
+    if (override_fields(req, over, err) < 0 || override_network(req, over, err) < 0 ||
+        override_trees(req, over, err) < 0)
         return err->code;
-    if (override_network(req, over, err) < 0 || override_work(req, over, err) < 0 ||
-        override_volumes(req, over, err) < 0)
-        return err->code;
-    return override_lists(req, over, err);
+    return override_volumes(req, over, err);
 }

@@ -11,6 +11,7 @@
 #include "model/network.h"
 #include "model/outputs.h"
 #include "model/publish.h"
+#include "model/secret.h"
 
 /* The isolation that a run gets, weakest first. */
 enum tier { TIER_PROCESS, TIER_REDUCED, TIER_CONTAINER, N_TIERS };
@@ -124,8 +125,11 @@ struct sbr_request {
     bool kernel_copy; /* the same, but first the program that becomes a copy of one */
     bool kernel;      /* run the language's kernel for a session, no program */
     bool profiled;    /* run the program under the language's sampling profiler */
-    bool complete;    /* every stage of the language, also those that a program can do without */
-    bool buffered;    /* stdout as the language itself buffers it in a pipe */
+    /* For tests and builds: the installer sees the project, its own package is set up, and what the
+     * host has installed for the language is not seen. */
+    bool of_project;
+    bool complete; /* every stage of the language, also those that a program can do without */
+    bool buffered; /* stdout as the language itself buffers it in a pipe */
     /* Where the user's code is in a harness; 0: it is the whole program. */
     unsigned int code_line, code_lines;
     struct string_list env; /* NAME=VALUE */
@@ -158,10 +162,12 @@ struct sbr_request {
     bool network_given;              /* a mode was named: */
     enum network_mode network_asked; /* `localhost` with names is kept as `allow` in `network` */
     struct publish publish;          /* ports of the host that lead in */
+    struct secrets secrets;          /* that are put in on the way out */
     enum tier require;
     bool require_given;
     char caller[REQUEST_MAX_CALLER + 1]; /* whose run it is, for the engine; empty: not given */
-    bool has_options;                    /* the words of its messages are options */
+    uint8_t share;     /* percent that the caller may hold, as one of several; 0: no bound */
+    bool has_options;  /* the words of its messages are options */
     sbr_error refusal; /* of the last setter of the library that refused; code 0: none has */
 };
 
@@ -177,11 +183,9 @@ int request_add_file(sbr_request *req, const char *path, const void *data, size_
 int request_replace_file(sbr_request *req, size_t index, const void *data, size_t len,
                          sbr_error *err);
 /* The program as text; the planner gives the file the name that the language uses. */
-int request_set_code(sbr_request *req, const char *code, size_t len, sbr_error *err);
+int request_set_code(sbr_request *req, const void *code, size_t len, sbr_error *err);
 int request_set_stdin(sbr_request *req, const void *data, size_t len, sbr_error *err);
 int request_add_arg(sbr_request *req, const char *arg, sbr_error *err);
-/* NAME=VALUE for the request's template. */
-int request_add_set(sbr_request *req, const char *pair, sbr_error *err) must_check;
 int request_add_dep(sbr_request *req, const char *dep, sbr_error *err);
 /* NAME[,NAME...]: names of commands, or paths of them on the host. */
 int request_allow_commands(sbr_request *req, const char *names, sbr_error *err);
@@ -197,9 +201,6 @@ bool request_image_is_name(const char *ref);
 /* "native", "auto", "oci:RUNTIME", "docker[:SOCKET]" or "podman[:SOCKET]". */
 int request_check_backend(const char *name, sbr_error *err) must_check;
 int request_set_backend(sbr_request *req, const char *name, sbr_error *err);
-/* Of backend, image, allowed languages: their memory; what `over` gives replaces what `req` has. */
-void request_free_surroundings(sbr_request *req);
-int request_override_surroundings(sbr_request *req, const sbr_request *over, sbr_error *err);
 /* True for "native", and where none is given. */
 bool request_backend_is_native(const sbr_request *req);
 /* A path, or a name of the image store or of a registry. */
@@ -222,9 +223,17 @@ void request_allow_dns(sbr_request *req, bool allow);
 int request_allow_host(sbr_request *req, const char *rule, sbr_error *err);
 /* [HOST:]PORT[:INSIDE]; see model/publish.h. */
 int request_publish(sbr_request *req, const char *text, sbr_error *err);
+/* NAME[=VALUE|=@FILE]:HOST[,HOST...], or a NAME that the configuration has; see model/secret.h. */
+int request_add_secret(sbr_request *req, const char *text, sbr_error *err);
+/* Only the NAME: of a request in JSON. */
+int request_name_secret(sbr_request *req, const char *name, sbr_error *err);
 int request_set_caller(sbr_request *req, const char *name, sbr_error *err);
 int request_set_workdir(sbr_request *req, const char *dir, sbr_error *err);
 void request_set_require(sbr_request *req, enum tier tier);
+/* A tier by its name. */
+int request_require(sbr_request *req, const char *name, sbr_error *err);
+/* The weakest tier; false takes that back. */
+void request_allow_degraded(sbr_request *req, bool allow);
 /* A terminal of this size for stdin, stdout and stderr. */
 int request_set_tty(sbr_request *req, uint64_t rows, uint64_t columns, sbr_error *err);
 /* False for text that is no name of a terminal: letters, digits, '.', '_', '+' and '-'. */

@@ -4,36 +4,12 @@
 #include <string.h>
 
 #include "base/scope.h"
+#include "model/request_fields.h"
 
-/* A new field that points somewhere belongs into one of these tables: unit/test_request_codec.c
- * notices that there is one. */
-static const size_t texts[] = {
-    offsetof(sbr_request, language),      offsetof(sbr_request, only_languages),
-    offsetof(sbr_request, policy),        offsetof(sbr_request, template_name),
-    offsetof(sbr_request, language_file), offsetof(sbr_request, workdir),
-    offsetof(sbr_request, backend),       offsetof(sbr_request, image),
-    offsetof(sbr_request, project),       offsetof(sbr_request, workspace),
-    offsetof(sbr_request, origin),        offsetof(sbr_request, program),
-};
-
-static const size_t lists[] = {
-    offsetof(sbr_request, sets),     offsetof(sbr_request, args),
-    offsetof(sbr_request, deps),     offsetof(sbr_request, compile_args),
-    offsetof(sbr_request, commands), offsetof(sbr_request, env),
-    offsetof(sbr_request, excludes), offsetof(sbr_request, includes),
-    offsetof(sbr_request, left_out),
-};
-
-static const struct {
-    size_t data, len;
-} bytes[] = {
-    { offsetof(sbr_request, code), offsetof(sbr_request, code_len) },
-    { offsetof(sbr_request, stdin_data), offsetof(sbr_request, stdin_len) },
-};
-
-static void *field(const sbr_request *req, size_t offset)
+/* A member that points somewhere is a row of request_fields.def, or one of the four below. */
+static bool is_list(const struct request_field *field)
 {
-    return (char *)req + offset;
+    return field->kind == FIELD_LIST || field->kind == FIELD_PAIRS;
 }
 
 static void put_list(struct buf *out, const struct string_list *list)
@@ -46,13 +22,16 @@ static void put_list(struct buf *out, const struct string_list *list)
 void request_codec_encode(const sbr_request *req, struct buf *out)
 {
     buf_put_bytes(out, req, sizeof(*req));
-    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-        buf_put_string(out, *(char **)field(req, texts[i]));
-    for (size_t i = 0; i < ARRAY_LEN(lists); i++)
-        put_list(out, field(req, lists[i]));
-    for (size_t i = 0; i < ARRAY_LEN(bytes); i++)
-        buf_put_bytes(out, *(char **)field(req, bytes[i].data),
-                      *(size_t *)field(req, bytes[i].len));
+    for (const struct request_field *field = request_fields; field->size; field++) {
+        char **at = request_field_at(req, field);
+
+        if (field->kind == FIELD_TEXT)
+            buf_put_string(out, *at);
+        else if (field->kind == FIELD_BYTES)
+            buf_put_bytes(out, *at, *(size_t *)(at + 1));
+        else if (is_list(field))
+            put_list(out, request_field_at(req, field));
+    }
     for (size_t i = 0; i < req->n_files; i++) {
         buf_put_string(out, req->files[i].path);
         buf_put_bytes(out, req->files[i].data, req->files[i].len);
@@ -69,6 +48,7 @@ void request_codec_encode(const sbr_request *req, struct buf *out)
         buf_put_string(out, req->outputs.items[i].dir);
     }
     buf_put_bytes(out, req->network.rules, req->network.n_rules * sizeof(*req->network.rules));
+    secrets_encode(&req->secrets, out);
 }
 
 static char *take_text(struct buf_reader *in)
@@ -153,15 +133,18 @@ static void take_outputs(struct buf_reader *in, struct output_rules *rules, size
 static void take_parts(struct buf_reader *in, sbr_request *req)
 {
     const sbr_request raw = *req;
+    sbr_error ignored; /* in->failed says it */
 
-    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-        *(char **)field(req, texts[i]) = take_text(in);
-    for (size_t i = 0; i < ARRAY_LEN(lists); i++)
-        take_list(in, field(req, lists[i]));
-    for (size_t i = 0; i < ARRAY_LEN(bytes); i++)
-        *(char **)field(req, bytes[i].data) =
-            take_bytes(in, *(const size_t *)field(&raw, bytes[i].len),
-                       *(char *const *)field(&raw, bytes[i].data) != NULL);
+    for (const struct request_field *field = request_fields; field->size; field++) {
+        char **at = request_field_at(req, field);
+
+        if (field->kind == FIELD_TEXT)
+            *at = take_text(in);
+        else if (field->kind == FIELD_BYTES)
+            *at = take_bytes(in, *(const size_t *)(at + 1), *at != NULL);
+        else if (is_list(field))
+            take_list(in, request_field_at(req, field));
+    }
     req->kernel_drivers = NULL;
     req->n_files = req->n_volumes = req->outputs.n = 0;
     take_files(in, req, raw.n_files);
@@ -172,6 +155,9 @@ static void take_parts(struct buf_reader *in, sbr_request *req)
                                                raw.network.n_rules != 0);
     if (!req->network.rules)
         req->network.n_rules = 0;
+    req->secrets = (struct secrets){ 0 };
+    if (!in->failed && secrets_decode(in, &req->secrets, &ignored) < 0)
+        in->failed = true;
 }
 
 int request_codec_decode(struct buf_reader *in, sbr_request **ret, sbr_error *err)

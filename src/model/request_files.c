@@ -32,11 +32,16 @@ bool request_files_clash(const char *a, const char *b)
 
 static int check_new_file(const sbr_request *req, const char *path, size_t len, sbr_error *err)
 {
-    if (!text_is_safe_relative_path(path, REQUEST_MAX_PATH))
+    if (!text_is_safe_relative_path(path + (*path == '/'), REQUEST_MAX_PATH))
         return err_set(err, SBR_E_INVALID, "request",
                        "the file name '%.100s' is not usable; give a relative path without '..', "
                        "empty parts or control characters, of at most %d bytes",
                        path, REQUEST_MAX_PATH);
+    if (!strncmp(path, "/work/", 6))
+        return err_set(err, SBR_E_INVALID, "request",
+                       "the file name '%.100s' is not usable; files lie in /work: write it as "
+                       "'%.100s'",
+                       path, path + 6);
     if (req->n_files >= REQUEST_MAX_FILES)
         return err_set(err, SBR_E_INVALID, "request", "a request has at most %d files",
                        REQUEST_MAX_FILES);

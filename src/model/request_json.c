@@ -5,205 +5,139 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/encoding.h"
 #include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
-#include "model/request.h"
-#include "model/request_json_parts.h"
+#include "model/request_fields.h"
+#include "model/request_files.h"
 
-typedef int field_reader(sbr_request *req, const json_t *value, sbr_error *err);
-
-struct field {
-    const char *name;
-    field_reader *read;
-};
-
-static int read_language(sbr_request *req, const json_t *value, sbr_error *err)
+static int wrong(const char *field, const char *wanted, sbr_error *err)
 {
-    if (!request_json_parts_text(value))
-        return request_json_parts_wrong("language", "a string", err);
-    return request_set_text(&req->language, request_json_parts_text(value), err);
+    return err_set(err, SBR_E_INVALID, "request", "the field '%.60s' must be %s", field, wanted);
 }
 
-static int read_policy(sbr_request *req, const json_t *value, sbr_error *err)
+/* The text of a string without NUL; NULL for all else. */
+static const char *text_of(const json_t *value)
 {
-    if (!request_json_parts_text(value))
-        return request_json_parts_wrong("policy", "a string", err);
-    return request_set_text(&req->policy, request_json_parts_text(value), err);
+    const char *text = json_string_value(value);
+
+    return text && strlen(text) == json_string_length(value) ? text : NULL;
 }
 
-static int read_workdir(sbr_request *req, const json_t *value, sbr_error *err)
+typedef int field_reader(sbr_request *req, const struct request_field *field, const json_t *value,
+                         sbr_error *err);
+
+static int read_text(sbr_request *req, const struct request_field *field, const json_t *value,
+                     sbr_error *err)
 {
-    if (!request_json_parts_text(value))
-        return request_json_parts_wrong("workdir", "a string", err);
-    return request_set_workdir(req, request_json_parts_text(value), err);
+    return text_of(value) ? request_field_set(req, field, text_of(value), err)
+                          : wrong(field->name, field->must_be, err);
 }
 
-/* The planner names the program's file as its language does. */
-static int read_code(sbr_request *req, const json_t *value, sbr_error *err)
+static int read_bytes(sbr_request *req, const struct request_field *field, const json_t *value,
+                      sbr_error *err)
 {
-    if (!json_is_string(value))
-        return request_json_parts_wrong("code", "a string", err);
-    return request_set_code(req, json_string_value(value), json_string_length(value), err);
+    return json_is_string(value)
+               ? field->set_bytes(req, json_string_value(value), json_string_length(value), err)
+               : wrong(field->name, field->must_be, err);
 }
 
-static int read_stdin(sbr_request *req, const json_t *value, sbr_error *err)
-{
-    if (!json_is_string(value))
-        return request_json_parts_wrong("stdin", "a string", err);
-    return request_set_stdin(req, json_string_value(value), json_string_length(value), err);
-}
-
-static int read_args(sbr_request *req, const json_t *value, sbr_error *err)
+static int read_list(sbr_request *req, const struct request_field *field, const json_t *value,
+                     sbr_error *err)
 {
     const json_t *item;
     size_t i;
 
     if (!json_is_array(value))
-        return request_json_parts_wrong("args", "an array of strings", err);
+        return wrong(field->name, field->must_be, err);
     json_array_foreach(value, i, item) {
-        if (!request_json_parts_text(item))
-            return request_json_parts_wrong("args", "an array of strings without NUL", err);
-        if (request_add_arg(req, request_json_parts_text(item), err) < 0)
+        if (read_text(req, field, item, err) < 0)
             return err->code;
     }
     return 0;
-}
-
-static int read_env(sbr_request *req, const json_t *value, sbr_error *err)
-{
-    const char *name;
-    json_t *item;
-
-    if (!json_is_object(value))
-        return request_json_parts_wrong("env", "an object of strings", err);
-    json_object_foreach((json_t *)value, name, item) {
-        scoped_free char *pair = NULL;
-
-        if (!request_json_parts_text(item) || strchr(name, '='))
-            return request_json_parts_wrong("env", "an object of strings, without '=' in the names",
-                                            err);
-        if (asprintf(&pair, "%s=%s", name, request_json_parts_text(item)) < 0)
-            return err_set_oom(err, "request");
-        if (request_add_env(req, pair, err) < 0)
-            return err->code;
-    }
-    return 0;
-}
-
-typedef int add_text(sbr_request *req, const char *text, sbr_error *err);
-
-/* `field` is the name and the expected type. */
-static int read_texts(sbr_request *req, const json_t *value, const char *const field[2],
-                      add_text *add, sbr_error *err)
-{
-    const json_t *item;
-    size_t i;
-
-    if (!json_is_array(value))
-        return request_json_parts_wrong(field[0], field[1], err);
-    json_array_foreach(value, i, item) {
-        if (!request_json_parts_text(item))
-            return request_json_parts_wrong(field[0], field[1], err);
-        if (add(req, request_json_parts_text(item), err) < 0)
-            return err->code;
-    }
-    return 0;
-}
-
-static int read_backend(sbr_request *req, const json_t *value, sbr_error *err)
-{
-    if (!request_json_parts_text(value))
-        return request_json_parts_wrong("backend", "a string, as in \"oci:crun\"", err);
-    return request_set_backend(req, request_json_parts_text(value), err);
-}
-
-static int read_image(sbr_request *req, const json_t *value, sbr_error *err)
-{
-    if (!request_json_parts_text(value))
-        return request_json_parts_wrong("image", "a string, as in \"debian:12\"", err);
-    return request_set_image(req, request_json_parts_text(value), err);
-}
-
-static int read_project(sbr_request *req, const json_t *value, sbr_error *err)
-{
-    if (!request_json_parts_text(value))
-        return request_json_parts_wrong("project", "a string, an absolute path", err);
-    return request_set_project(req, request_json_parts_text(value), err);
-}
-
-static int read_program(sbr_request *req, const json_t *value, sbr_error *err)
-{
-    if (!request_json_parts_text(value))
-        return request_json_parts_wrong("program", "a string, a path below the project", err);
-    return request_set_program(req, request_json_parts_text(value), err);
-}
-
-static int read_workspace(sbr_request *req, const json_t *value, sbr_error *err)
-{
-    if (!request_json_parts_text(value))
-        return request_json_parts_wrong("workspace", "a string", err);
-    return request_set_workspace(req, request_json_parts_text(value), err);
-}
-
-static int read_network(sbr_request *req, const json_t *value, sbr_error *err)
-{
-    if (!request_json_parts_text(value))
-        return request_json_parts_wrong("network", "a string: none, localhost, allow or full", err);
-    return request_set_network(req, request_json_parts_text(value), err);
 }
 
 /* A list can be long: the message names the entry. */
-static int read_allow_hosts(sbr_request *req, const json_t *value, sbr_error *err)
+static int read_hosts(sbr_request *req, const struct request_field *field, const json_t *value,
+                      sbr_error *err)
 {
     sbr_error reason;
     const json_t *item;
     size_t i;
 
     if (!json_is_array(value))
-        return request_json_parts_wrong("allow_hosts", "an array of HOST or HOST:PORT strings",
-                                        err);
+        return wrong(field->name, field->must_be, err);
     json_array_foreach(value, i, item) {
-        if (!request_json_parts_text(item))
+        if (!text_of(item))
             return err_set(err, SBR_E_INVALID, "request",
-                           "allow_hosts[%zu] must be a string, HOST or HOST:PORT, without NUL", i);
-        if (request_allow_host(req, request_json_parts_text(item), &reason) < 0)
-            return err_set(err, (enum sbr_code)reason.code, reason.stage,
-                           "allow_hosts[%zu]: %.440s", i, reason.message);
+                           "%s[%zu] must be a string, HOST or HOST:PORT, without NUL", field->name,
+                           i);
+        if (request_field_set(req, field, text_of(item), &reason) < 0)
+            return err_set(err, (enum sbr_code)reason.code, reason.stage, "%s[%zu]: %.440s",
+                           field->name, i, reason.message);
     }
     return 0;
 }
 
-static int read_switch(bool *ret, const char *field, const json_t *value, sbr_error *err)
+/* A value in a request would be kept with it: only names. */
+static int read_secrets(sbr_request *req, const struct request_field *field, const json_t *value,
+                        sbr_error *err)
+{
+    const json_t *item;
+    size_t i;
+
+    if (!json_is_array(value))
+        return wrong(field->name, field->must_be, err);
+    json_array_foreach(value, i, item) {
+        if (!text_of(item))
+            return wrong(field->name, field->must_be, err);
+        if (request_name_secret(req, text_of(item), err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+static int read_pairs(sbr_request *req, const struct request_field *field, const json_t *value,
+                      sbr_error *err)
+{
+    const char *name;
+    json_t *item;
+
+    if (!json_is_object(value))
+        return wrong(field->name, field->must_be, err);
+    json_object_foreach((json_t *)value, name, item) {
+        scoped_free char *pair = NULL;
+
+        if (!text_of(item) || strchr(name, '='))
+            return wrong(field->name, field->must_be, err);
+        if (asprintf(&pair, "%s=%s", name, text_of(item)) < 0)
+            return err_set_oom(err, "request");
+        if (request_field_set(req, field, pair, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+static int read_switch(sbr_request *req, const struct request_field *field, const json_t *value,
+                       sbr_error *err)
 {
     if (!json_is_boolean(value))
-        return request_json_parts_wrong(field, "true or false", err);
-    *ret = json_is_true(value);
+        return wrong(field->name, field->must_be, err);
+    request_field_turn(req, field, json_is_true(value));
     return 0;
 }
 
-static int read_allow_dns(sbr_request *req, const json_t *value, sbr_error *err)
+static int read_tty(sbr_request *req, const struct request_field *field, const json_t *value,
+                    sbr_error *err)
 {
-    bool allow = false;
+    const json_t *rows = json_object_get(value, "rows"),
+                 *columns = json_object_get(value, "columns");
 
-    if (read_switch(&allow, "allow_dns", value, err) < 0)
-        return err->code;
-    request_allow_dns(req, allow);
-    return 0;
-}
-
-static int read_deps(sbr_request *req, const json_t *value, sbr_error *err)
-{
-    static const char *const field[] = { "deps", "an array of NAME or NAME@VERSION strings" };
-
-    return read_texts(req, value, field, request_add_dep, err);
-}
-
-static int read_compile_args(sbr_request *req, const json_t *value, sbr_error *err)
-{
-    static const char *const field[] = { "compile_args", "an array of strings" };
-
-    return read_texts(req, value, field, request_add_compile_arg, err);
+    if (!json_is_integer(rows) || !json_is_integer(columns) || json_object_size(value) != 2)
+        return wrong(field->name, field->must_be, err);
+    return request_set_tty(req, (uint64_t)json_integer_value(rows),
+                           (uint64_t)json_integer_value(columns), err);
 }
 
 /* A limit under its option's name takes what the option takes: "30s", "512m", 1.5. */
@@ -212,12 +146,11 @@ static int set_option_limit(struct limits *limits, enum sbr_limit which, const j
 {
     char text[48];
 
-    if (request_json_parts_text(item))
-        return limits_set_named(limits, which, limit_defs[which].option,
-                                request_json_parts_text(item), err);
+    if (text_of(item))
+        return limits_set_named(limits, which, limit_defs[which].option, text_of(item), err);
     if (!json_is_number(item))
-        return request_json_parts_wrong(limit_defs[which].option,
-                                        "a number or a text such as \"30s\" or \"512m\"", err);
+        return wrong(limit_defs[which].option, "a number or a text such as \"30s\" or \"512m\"",
+                     err);
     snprintf(text, sizeof(text), "%.15g", json_number_value(item));
     return limits_set_named(limits, which, limit_defs[which].option, text, err);
 }
@@ -235,8 +168,7 @@ static int set_exact_limit(struct limits *limits, enum sbr_limit which, const js
     /* Some serialisers write every number with a decimal point. */
     if (json_is_real(item) && value >= 0 && value < 0x1p63 && value == (double)(uint64_t)value)
         return limits_set(limits, which, (uint64_t)value, err);
-    return request_json_parts_wrong(limit_defs[which].name, "a whole number that is not negative",
-                                    err);
+    return wrong(limit_defs[which].name, "a whole number that is not negative", err);
 }
 
 static int unknown_limit(const char *key, sbr_error *err)
@@ -264,157 +196,104 @@ static int set_json_limit(struct limits *limits, const char *key, const json_t *
     return unknown_limit(key, err);
 }
 
-static int read_limits_into(struct limits *limits, const char *field, const json_t *value,
-                            sbr_error *err)
+static int read_limits(sbr_request *req, const struct request_field *field, const json_t *value,
+                       sbr_error *err)
 {
     const char *key;
     json_t *item;
 
     if (!json_is_object(value))
-        return request_json_parts_wrong(field, "an object", err);
+        return wrong(field->name, field->must_be, err);
     json_object_foreach((json_t *)value, key, item) {
-        if (set_json_limit(limits, key, item, err) < 0)
+        if (set_json_limit(request_field_at(req, field), key, item, err) < 0)
             return err->code;
     }
     return 0;
 }
 
-static int read_limits(sbr_request *req, const json_t *value, sbr_error *err)
+/* Refuses unknown fields.  Only `content` may contain NUL. */
+static int check_file_fields(const struct request_field *field, const json_t *item, sbr_error *err)
 {
-    return read_limits_into(&req->limits, "limits", value, err);
-}
+    const char *key;
+    json_t *value;
 
-static int read_compile_limits(sbr_request *req, const json_t *value, sbr_error *err)
-{
-    return read_limits_into(&req->compile_limits, "compile_limits", value, err);
-}
+    json_object_foreach((json_t *)item, key, value) {
+        bool right;
 
-static int read_require(sbr_request *req, const json_t *value, sbr_error *err)
-{
-    if (!request_json_parts_text(value))
-        return request_json_parts_wrong("require", "a string", err);
-    req->require_given = true;
-    return request_tier_from_name(request_json_parts_text(value), &req->require, err);
-}
-
-static int read_allow_degraded(sbr_request *req, const json_t *value, sbr_error *err)
-{
-    if (!json_is_boolean(value))
-        return request_json_parts_wrong("allow_degraded", "true or false", err);
-    if (json_is_true(value))
-        req->require = TIER_PROCESS;
-    return 0;
-}
-
-static int read_template(sbr_request *req, const json_t *value, sbr_error *err)
-{
-    if (!request_json_parts_text(value))
-        return request_json_parts_wrong("template", "a string, a name or a file", err);
-    return request_set_text(&req->template_name, request_json_parts_text(value), err);
-}
-
-static int read_set(sbr_request *req, const json_t *value, sbr_error *err)
-{
-    const char *name;
-    json_t *item;
-
-    if (!json_is_object(value))
-        return request_json_parts_wrong("set", "an object of strings", err);
-    json_object_foreach((json_t *)value, name, item) {
-        scoped_free char *pair = NULL;
-
-        if (!request_json_parts_text(item) || strchr(name, '='))
-            return request_json_parts_wrong("set", "an object of strings, without '=' in the names",
-                                            err);
-        if (asprintf(&pair, "%s=%s", name, request_json_parts_text(item)) < 0)
-            return err_set_oom(err, "request");
-        if (request_add_set(req, pair, err) < 0)
-            return err->code;
+        if (!strcmp(key, "content"))
+            right = json_is_string(value);
+        else if (!strcmp(key, "executable"))
+            right = json_is_boolean(value);
+        else if (!strcmp(key, "path") || !strcmp(key, "encoding"))
+            right = text_of(value) != NULL;
+        else
+            return err_set(err, SBR_E_INVALID, "request",
+                           "a file of the request has an unknown field '%.60s'", key);
+        if (!right)
+            return wrong(field->name, field->must_be, err);
     }
     return 0;
 }
 
-static int read_language_file(sbr_request *req, const json_t *value, sbr_error *err)
+static int add_json_file(sbr_request *req, const struct request_field *field, const json_t *item,
+                         sbr_error *err)
 {
-    if (!request_json_parts_text(value))
-        return request_json_parts_wrong("language_file", "a string, a path", err);
-    return request_set_text(&req->language_file, request_json_parts_text(value), err);
+    const char *path = text_of(json_object_get(item, "path"));
+    const json_t *content = json_object_get(item, "content");
+    const char *encoding = text_of(json_object_get(item, "encoding"));
+    scoped_free char *decoded = NULL;
+    size_t len = 0;
+
+    if (check_file_fields(field, item, err) < 0)
+        return err->code;
+    if (!path || !content)
+        return wrong(field->name, field->must_be, err);
+    if (!encoding || !strcmp(encoding, "utf-8"))
+        return request_files_add(req, path, json_string_value(content), json_string_length(content),
+                                 err);
+    if (strcmp(encoding, "base64") != 0)
+        return err_set(err, SBR_E_INVALID, "request",
+                       "the file '%.100s' has the encoding '%.20s'; use utf-8 or base64", path,
+                       encoding);
+    if (!text_of(content) || encoding_from_base64(text_of(content), &decoded, &len) < 0)
+        return err_set(err, SBR_E_INVALID, "request", "the content of '%.100s' is not base64",
+                       path);
+    return request_files_add(req, path, decoded, len, err);
 }
 
-static int read_tty(sbr_request *req, const json_t *value, sbr_error *err)
+static int read_files(sbr_request *req, const struct request_field *field, const json_t *value,
+                      sbr_error *err)
 {
-    const json_t *rows = json_object_get(value, "rows"),
-                 *columns = json_object_get(value, "columns");
+    const json_t *item;
+    size_t i;
 
-    if (!json_is_integer(rows) || !json_is_integer(columns) || json_object_size(value) != 2)
-        return request_json_parts_wrong("tty", "an object with two whole numbers, rows and columns",
-                                        err);
-    return request_set_tty(req, (uint64_t)json_integer_value(rows),
-                           (uint64_t)json_integer_value(columns), err);
+    if (!json_is_array(value))
+        return wrong(field->name, field->must_be, err);
+    json_array_foreach(value, i, item) {
+        if (add_json_file(req, field, item, err) < 0)
+            return err->code;
+        req->files[req->n_files - 1].executable = json_is_true(json_object_get(item, "executable"));
+    }
+    return request_files_check(req, err);
 }
 
-/* clang-format off */
-static const struct field fields[] = {
-    { "allow_degraded", read_allow_degraded },
-    { "allow_dns",      read_allow_dns      },
-    { "allow_hosts",    read_allow_hosts    },
-    { "args",           read_args           },
-    { "code",           read_code           },
-    { "compile_args",   read_compile_args   },
-    { "compile_limits", read_compile_limits },
-    { "deps",           read_deps           },
-    { "env",            read_env            },
-    { "files",          request_json_parts_files },
-    { "language",       read_language       },
-    { "language_file",  read_language_file  },
-    { "limits",         read_limits         },
-    { "network",        read_network        },
-    { "policy",         read_policy         },
-    { "program",        read_program        },
-    { "backend",        read_backend        },
-    { "image",          read_image          },
-    { "project",        read_project        },
-    { "require",        read_require        },
-    { "set",            read_set            },
-    { "stdin",          read_stdin          },
-    { "template",       read_template       },
-    { "tty",            read_tty            },
-    { "workdir",        read_workdir        },
-    { "workspace",      read_workspace      },
-};
-/* clang-format on */
+int request_read_field(sbr_request *req, const struct request_field *field, const json_t *value,
+                       sbr_error *err)
+{
+    static field_reader *const readers[] = {
+        [FIELD_TEXT] = read_text,     [FIELD_WORD] = read_text,   [FIELD_LIST] = read_list,
+        [FIELD_TEXTS] = read_list,    [FIELD_HOSTS] = read_hosts, [FIELD_PAIRS] = read_pairs,
+        [FIELD_SWITCH] = read_switch, [FIELD_BYTES] = read_bytes, [FIELD_LIMITS] = read_limits,
+        [FIELD_FILES] = read_files,   [FIELD_TTY] = read_tty,     [FIELD_SECRETS] = read_secrets,
+    };
 
-static const struct {
-    const char *name;
-    size_t offset; /* of a bool in the request */
-} switches[] = {
-    { "buffered", offsetof(sbr_request, buffered) },
-    { "check", offsetof(sbr_request, check) },
-    { "command", offsetof(sbr_request, command) },
-    { "diff", offsetof(sbr_request, diff) },
-    { "keep", offsetof(sbr_request, keep) },
-    { "keep_output", offsetof(sbr_request, keep_output) },
-    { "read_only", offsetof(sbr_request, read_only) },
-};
-
-/* Lists of texts. */
-static const struct {
-    const char *const field[2]; /* the name and the expected type */
-    add_text *add;
-} lists[] = {
-    { { "allow_commands", "an array of names of commands" }, request_allow_commands },
-    { { "exclude", "an array of patterns" }, request_add_exclude },
-    { { "include", "an array of patterns" }, request_add_include },
-    { { "publish", "an array of PORT, PORT:INSIDE or HOST:PORT:INSIDE strings" }, request_publish },
-    { { "outputs", "an array of PATTERN or PATTERN:DIR strings" }, request_add_output },
-    { { "volumes", "an array of SRC:DST or SRC:DST:MODE strings" }, request_add_volume },
-};
+    return readers[field->kind](req, field, value, err);
+}
 
 /* A limit at the top belongs into `limits`; anything else may be misspelt. */
 static int unknown_field(const char *key, sbr_error *err)
 {
-    const char *names[ARRAY_LEN(fields) + ARRAY_LEN(switches) + ARRAY_LEN(lists)], *near;
-    size_t n = 0;
+    const char *names[N_REQUEST_FIELDS], *near;
 
     for (unsigned int i = 0; i < N_LIMITS; i++)
         if (!strcmp(key, limit_defs[i].option) || !strcmp(key, limit_defs[i].name))
@@ -422,31 +301,14 @@ static int unknown_field(const char *key, sbr_error *err)
                            "the request has an unknown field '%.60s'; it is a limit: \"limits\": "
                            "{\"%.60s\": ...}",
                            key, key);
-    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
-        names[n++] = fields[i].name;
-    for (size_t i = 0; i < ARRAY_LEN(switches); i++)
-        names[n++] = switches[i].name;
-    for (size_t i = 0; i < ARRAY_LEN(lists); i++)
-        names[n++] = lists[i].field[0];
-    near = text_nearest(key, names, n);
+    for (size_t i = 0; i < N_REQUEST_FIELDS; i++)
+        names[i] = request_fields[i].name;
+    near = text_nearest(key, names, N_REQUEST_FIELDS);
     return err_set(err, SBR_E_INVALID, "request", "the request has an unknown field '%.60s'%s%s%s",
                    key, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-static int read_field(sbr_request *req, const char *key, const json_t *value, sbr_error *err)
-{
-    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
-        if (!strcmp(key, fields[i].name))
-            return fields[i].read(req, value, err);
-    for (size_t i = 0; i < ARRAY_LEN(switches); i++)
-        if (!strcmp(key, switches[i].name))
-            return read_switch((bool *)((char *)req + switches[i].offset), key, value, err);
-    for (size_t i = 0; i < ARRAY_LEN(lists); i++)
-        if (!strcmp(key, lists[i].field[0]))
-            return read_texts(req, value, lists[i].field, lists[i].add, err);
-    return unknown_field(key, err);
-}
-
+/* In the order of the body: of `require` and `allow_degraded` the later counts. */
 static int read_request(sbr_request *req, const json_t *root, sbr_error *err)
 {
     const char *key;
@@ -455,7 +317,11 @@ static int read_request(sbr_request *req, const json_t *root, sbr_error *err)
     if (!json_is_object(root))
         return err_set(err, SBR_E_INVALID, "request", "the request is not a JSON object");
     json_object_foreach((json_t *)root, key, value) {
-        if (read_field(req, key, value, err) < 0)
+        const struct request_field *field = request_field_find(key);
+
+        if (!field)
+            return unknown_field(key, err);
+        if (request_read_field(req, field, value, err) < 0)
             return err->code;
     }
     return 0;

@@ -51,6 +51,16 @@ int request_allow_commands(sbr_request *req, const char *names, sbr_error *err)
     return 0;
 }
 
+int request_add_secret(sbr_request *req, const char *text, sbr_error *err)
+{
+    return secrets_add_text(&req->secrets, text, err);
+}
+
+int request_name_secret(sbr_request *req, const char *name, sbr_error *err)
+{
+    return secrets_add_name(&req->secrets, name, err);
+}
+
 int request_publish(sbr_request *req, const char *text, sbr_error *err)
 {
     struct publish_rule rule;

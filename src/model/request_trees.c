@@ -94,7 +94,7 @@ static int check_own(const sbr_request *req, const char *spec, const char *targe
                        "%s '%.100s' would cover the sandbox's own /work; %s puts a directory "
                        "there, other volumes go elsewhere, as to /data",
                        word, spec, request_word(req, CALLED_A_PROJECT));
-    if (!tree)
+    if (!tree || (!strcmp(tree, "/tmp") && strcmp(target, tree) != 0)) /* below it is room */
         return 0;
     return err_set(err, SBR_E_INVALID, "request",
                    "%s '%.100s' would cover the sandbox's own %s; choose another target, for "
@@ -270,24 +270,6 @@ int request_set_backend(sbr_request *req, const char *name, sbr_error *err)
 {
     return request_check_backend(name, err) < 0 ? err->code
                                                 : request_set_text(&req->backend, name, err);
-}
-
-void request_free_surroundings(sbr_request *req)
-{
-    free(req->backend);
-    free(req->image);
-    free(req->only_languages);
-}
-
-int request_override_surroundings(sbr_request *req, const sbr_request *over, sbr_error *err)
-{
-    limits_override(&req->ceilings, &over->ceilings);
-    req->installs_nothing |= over->installs_nothing;
-    if ((over->only_languages &&
-         request_set_text(&req->only_languages, over->only_languages, err) < 0) ||
-        (over->backend && request_set_text(&req->backend, over->backend, err) < 0))
-        return err->code;
-    return over->image ? request_set_text(&req->image, over->image, err) : 0;
 }
 
 bool request_backend_is_native(const sbr_request *req)

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static const char *const verdict_names[] = {
@@ -87,6 +88,16 @@ const char *result_signal_name(int number, char buf[SIGNAL_NAME_SIZE])
             return signal_names[i].name;
     snprintf(buf, SIGNAL_NAME_SIZE, "signal %d", number);
     return buf;
+}
+
+int result_signal_number(const char *name)
+{
+    char buf[SIGNAL_NAME_SIZE];
+
+    for (int number = 1; number < NSIG; number++)
+        if (!strcmp(result_signal_name(number, buf), name))
+            return number;
+    return 0;
 }
 
 bool result_success(const sbr_result *result)

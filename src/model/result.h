@@ -129,6 +129,8 @@ void result_format_time(uint64_t us, char buf[RESULT_TIME_SIZE]);
 /* "SIGKILL", or "signal 40" for one without a name. */
 #define SIGNAL_NAME_SIZE 16
 const char *result_signal_name(int number, char buf[SIGNAL_NAME_SIZE]);
+/* The number of such a name; 0: it is none. */
+int result_signal_number(const char *name);
 bool result_success(const sbr_result *result);
 
 /* Fills the public report from everything else.  Call it last. */

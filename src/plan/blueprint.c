@@ -37,7 +37,7 @@ const char *blueprint_refusal(const struct plan *plan)
         if (is_of_the_host(&plan->ops[i]))
             return "it writes to a tree of the host's";
     for (size_t i = 0; i < plan->n_collects; i++)
-        if (plan->collects[i].what == COLLECTS_CHANGES)
+        if (plan->collects[i].what == COLLECTS_CHANGES || plan->collects[i].what == COLLECTS_NAMES)
             return "its changes are collected";
     return NULL;
 }

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -78,6 +79,21 @@ const struct language *language_find(const char *name_or_alias)
             return l;
     }
     return NULL;
+}
+
+bool language_is_listed(const char *list, const char *name)
+{
+    const struct language *wanted = language_find(name);
+
+    for (size_t len; *list; list += len + (list[len] == ',')) {
+        char word[64];
+
+        len = strcspn(list, ",");
+        snprintf(word, sizeof(word), "%.*s", (int)len, list);
+        if (wanted ? language_find(word) == wanted : !strcmp(word, name))
+            return true;
+    }
+    return false;
 }
 
 int language_resolve(const char *name, const struct language **ret, sbr_error *err)

@@ -59,6 +59,8 @@ struct stage_def {
     struct manifest *manifests;
     unsigned int n_manifests;
     struct words locks; /* files that accompany a manifest */
+    /* Patterns of names: what of a project decides the result, for tests and builds of it. */
+    struct words sources;
 };
 
 /* Drivers that wait in a standby sandbox before their program is known; see docs/languages.md.
@@ -139,6 +141,7 @@ struct language {
     const char *image;         /* whose files its programs see unless the request names one */
     const char *source;        /* file name of a program that has none */
     const char *literal;       /* form of string literals: see plan/template.h */
+    const char *opening;       /* without this text a program is only printed; may be NULL */
     const char *deps_link;     /* a name in the root that links to that name in ${deps} */
     struct words env;          /* NAME=VALUE, for every stage */
     struct words drivers;      /* small programs of ours at ${driver}/NAME */
@@ -146,6 +149,7 @@ struct language {
     struct stage_def prepare;  /* once for each toolchain; leaves ${prepared} */
     struct stage_def install;  /* dependencies; leaves ${deps} */
     struct stage_def compile;  /* leaves ${build} */
+    struct stage_def setup;    /* in its place for tests: makes the project's own package usable */
     struct stage_def check;    /* checks the program without running it */
     struct words run;
     struct words command; /* before a command of the user's, where there is a layer for it */
@@ -174,7 +178,10 @@ const struct language *language_at(size_t index);
 
 /* Ignores @VERSION at the end of the name. */
 const struct language *language_find(const char *name_or_alias);
-/* The same; the error has the nearest name. */
+/* True when a list with commas has the language, by its name or an alias; also for a word that is
+ * no language, such as `command`. */
+bool language_is_listed(const char *list, const char *name);
+/* The same as language_find; the error has the nearest name. */
 int language_resolve(const char *name, const struct language **ret, sbr_error *err);
 /* The part after the @ of a name, or NULL. */
 const char *language_version_of(const char *name);

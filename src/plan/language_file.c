@@ -218,6 +218,7 @@ static int language_check(const char *path, const struct language *l, sbr_error 
     } stages[] = {
         { "prepare", &l->prepare }, { "install", &l->install },
         { "compile", &l->compile }, { "check", &l->check },
+        { "setup", &l->setup },
     };
     /* clang-format on */
 

@@ -56,6 +56,7 @@ static const cyaml_schema_field_t stage_fields[] = {
     RULES(struct stage_def, registries, &registry_entry),
     RULES(struct stage_def, manifests, &manifest_entry),
     WORDS(struct stage_def, locks, MAYBE),
+    WORDS(struct stage_def, sources, MAYBE),
     CYAML_FIELD_END,
 };
 
@@ -144,12 +145,14 @@ static const cyaml_schema_field_t language_fields[] = {
     TEXT(struct language, image, MAYBE),
     TEXT(struct language, source, 0),
     TEXT(struct language, literal, MAYBE),
+    TEXT(struct language, opening, MAYBE),
     TEXT(struct language, deps_link, MAYBE),
     WORDS(struct language, env, MAYBE),
     WORDS(struct language, drivers, MAYBE),
     PART(prepare, stage_fields),
     PART(install, stage_fields),
     PART(compile, stage_fields),
+    PART(setup, stage_fields),
     PART(check, stage_fields),
     WORDS(struct language, run, 0),
     WORDS(struct language, command, MAYBE),

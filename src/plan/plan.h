@@ -14,7 +14,9 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/inode.h"
 #include "model/limits.h"
+#include "model/network_proxy.h"
 #include "model/result.h"
 #include "plan/features.h"
 #include "plan/policy.h"
@@ -65,7 +67,8 @@ struct plan_op {
     const char *from;
     const char *to;
     uint32_t mode;
-    uint64_t device; /* major << 32 | minor; of a user's OP_COW: the inode of `from`, 0: any */
+    uint64_t device;     /* major << 32 | minor; in a blueprint, the identity of `from` */
+    struct inode_id was; /* OP_BIND, OP_COW: what `from` led to when it was looked at */
     /* OP_COW: a directory on the host with `upper` and `work`; NULL: in the scratch space. */
     const char *upper;
     const void *data;
@@ -82,7 +85,8 @@ enum access_kind { ACCESS_READ, ACCESS_DEVICES, ACCESS_WRITE };
 struct plan_rule {
     const char *path; /* absolute, inside */
     enum access_kind access;
-    bool optional; /* a missing path is not an error */
+    bool optional;       /* a missing path is not an error */
+    struct inode_id was; /* what `path` led to when it was looked at */
 };
 
 /* What is collected after the run. */
@@ -91,6 +95,7 @@ enum collect_what {
     COLLECTS_CHANGES, /* the changes of the `cow`-th OP_COW, always */
     COLLECTS_OUTPUT,  /* files that match the pattern `path` (absolute), always */
     COLLECTS_WORK,    /* `path` (relative to the root), always, pipes by name */
+    COLLECTS_NAMES,   /* as COLLECTS_CHANGES, of files only name and size */
     N_COLLECTS
 };
 
@@ -131,7 +136,10 @@ struct plan {
     uint32_t cgroup_controllers; /* one bit for each controller that limits or measures the run */
     struct limits limits;
     struct isolation isolation;
-    struct network egress;       /* for sandbox-run-egress; the rules are borrowed */
+    struct network egress;      /* for sandbox-run-egress; the rules are borrowed */
+    struct network_proxy proxy; /* by which egress reaches hosts; nothing of it is inside */
+    struct network handed;      /* hosts whose connections egress gives to sandbox-run-secrets */
+    bool has_secrets;
     const struct policy *policy; /* its filter is the first one */
     struct publish publish;      /* for sandbox-run-publish */
 

@@ -19,6 +19,21 @@ static void put_list(struct buf *out, const char *const *list)
         buf_put_string(out, list[i]);
 }
 
+static void put_id(struct buf *out, struct inode_id id)
+{
+    buf_put_u64(out, id.device);
+    buf_put_u64(out, id.inode);
+}
+
+static struct inode_id get_id(struct buf_reader *in)
+{
+    struct inode_id id;
+
+    id.device = buf_reader_u64(in);
+    id.inode = buf_reader_u64(in);
+    return id;
+}
+
 static void put_ops(struct buf *out, const struct plan *plan)
 {
     buf_put_u32(out, (uint32_t)plan->n_ops);
@@ -31,6 +46,7 @@ static void put_ops(struct buf *out, const struct plan *plan)
         buf_put_string(out, op->to);
         buf_put_u32(out, op->mode);
         buf_put_u64(out, op->device);
+        put_id(out, op->was);
         buf_put_string(out, op->upper);
         buf_put_bytes(out, op->data, op->len);
     }
@@ -49,6 +65,7 @@ static void put_confinement(struct buf *out, const struct plan *plan)
         buf_put_string(out, plan->rules[i].path);
         buf_put_u32(out, plan->rules[i].access);
         buf_put_u32(out, plan->rules[i].optional);
+        put_id(out, plan->rules[i].was);
     }
     buf_put_u32(out, (uint32_t)plan->landlock_abi);
     buf_put_u32(out, (uint32_t)plan->n_filters);
@@ -172,6 +189,7 @@ static void get_ops(struct plan *plan, struct buf_reader *in)
         op->to = buf_reader_string(in);
         op->mode = buf_reader_u32(in);
         op->device = buf_reader_u64(in);
+        op->was = get_id(in);
         op->upper = buf_reader_string(in);
         op->data = buf_reader_bytes(in, &op->len);
         n_cow += kind == OP_COW;
@@ -231,6 +249,7 @@ static void get_confinement(struct plan *plan, struct buf_reader *in)
         access = buf_reader_u32(in);
         plan->rules[i].access = (enum access_kind)access;
         plan->rules[i].optional = buf_reader_u32(in) != 0;
+        plan->rules[i].was = get_id(in);
         if (!plan->rules[i].path || access > ACCESS_WRITE)
             in->failed = true;
     }
@@ -252,7 +271,7 @@ static void get_collects(struct plan *plan, struct buf_reader *in)
         collect->path = buf_reader_string(in);
         collect->cow = buf_reader_u32(in);
         if (what >= N_COLLECTS || collect->cow >= PLAN_MAX_COW ||
-            (what != COLLECTS_CHANGES && !collect->path))
+            (what != COLLECTS_CHANGES && what != COLLECTS_NAMES && !collect->path))
             in->failed = true;
     }
 }

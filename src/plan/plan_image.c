@@ -4,6 +4,7 @@
 
 #include "plan/plan_network.h"
 #include "plan/plan_root.h"
+#include "plan/plan_secrets.h"
 
 /* A program finds its own /dev, /proc and scratch space in every image. */
 static const char *const ours[] = { "dev", "proc", "sys", "tmp", "work", ".cow", ".view" };
@@ -28,12 +29,12 @@ bool plan_image_is_ours(const char *name, const struct language *language)
     return language && language->deps_link && !strcmp(name, language->deps_link);
 }
 
-static int add_writable(struct plan *plan, const char *path, sbr_error *err)
+int plan_image_writable(struct plan *plan, const char *path, sbr_error *err)
 {
     if (!plan->landlock_abi)
         return 0;
-    if (!path || plan->n_rules == PLAN_MAX_RULES)
-        return err_set(err, SBR_E_INVALID, "plan", "the image has more directories than rules");
+    if (plan->n_rules == PLAN_MAX_RULES)
+        return err_set(err, SBR_E_INVALID, "plan", "there are more directories than rules");
     plan->rules[plan->n_rules++] = (struct plan_rule){ .path = path, .access = ACCESS_WRITE };
     return 0;
 }
@@ -52,7 +53,7 @@ static int add_name(struct plan *plan, const struct plan_input *in,
     op.to = path + 1;
     if (plan_add_op(plan, op, err) < 0)
         return err->code;
-    return name->link || read_only ? 0 : add_writable(plan, path, err);
+    return name->link || read_only ? 0 : plan_image_writable(plan, path, err);
 }
 
 static bool is_top(const struct plan_input *in, const char *name, size_t len)
@@ -99,5 +100,7 @@ int plan_image_root(struct plan *plan, const struct plan_input *in, sbr_error *e
     resolver.flags |= OP_OVER;
     if (plan_add_op(plan, hosts_op, err) < 0)
         return err->code;
-    return plan_add_op(plan, resolver, err);
+    if (plan_add_op(plan, resolver, err) < 0)
+        return err->code;
+    return plan_secrets_root(plan, in, err);
 }

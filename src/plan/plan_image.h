@@ -37,4 +37,7 @@ int plan_image_root(struct plan *plan, const struct plan_input *in, sbr_error *e
  * language (NULL: a command) have more of them. */
 bool plan_image_is_ours(const char *name, const struct language *language);
 
+/* The program may write to `path`, which the plan keeps. */
+int plan_image_writable(struct plan *plan, const char *path, sbr_error *err) must_check;
+
 #endif

@@ -5,6 +5,7 @@
 
 #include "model/inside_network.h"
 #include "plan/plan_root.h"
+#include "plan/plan_secrets.h"
 
 /* The ports that lead outside when netfilter is unavailable and a rule names no port. */
 static const uint16_t common_ports[] = { 21,   22,   25,   80,   110,  143,  443,  465,  587,
@@ -50,6 +51,10 @@ static int network_of_program(struct plan *plan, const struct plan_input *in, sb
         return 0;
     }
     plan->egress = (struct network){ .mode = policy->network, .allow_dns = policy->allow_dns };
+    /* Tests and builds talk to servers of their own. */
+    if (req->complete && policy->network == NETWORK_NONE && in->features->user_namespaces &&
+        policy == policy_find(NULL))
+        plan->egress.mode = NETWORK_LOCALHOST;
     if (!policy->n_allow_hosts)
         return 0;
     rules = plan_alloc(plan, policy->n_allow_hosts * sizeof(*rules));
@@ -168,6 +173,8 @@ int plan_network(struct plan *plan, const struct plan_input *in, sbr_error *err)
         return err->code;
     if (in->stage != STAGE_RUN && in->config)
         plan->egress = in->config->network;
+    if (plan_secrets_network(plan, in, err) < 0)
+        return err->code;
     plan->network = plan->egress.mode;
     if (in->stage == STAGE_RUN && publish_ports(plan, in, err) < 0)
         return err->code;
@@ -182,6 +189,8 @@ int plan_network(struct plan *plan, const struct plan_input *in, sbr_error *err)
         if (list_ports(plan, err) < 0)
             return err->code;
         result_add_mechanism(&plan->isolation, "egress");
+        if (plan->has_secrets)
+            result_add_mechanism(&plan->isolation, "secrets");
     }
     return check_published(plan, in->request, err);
 }
@@ -191,13 +200,20 @@ struct plan_op plan_network_resolver(const struct plan *plan)
     return resolver_ops[network_goes_outside(plan->network)];
 }
 
-int plan_network_root(struct plan *plan, sbr_error *err)
+/* Under this directory the bundle is another one, and no bind mount could be written to. */
+static bool is_replaced(const struct plan *plan, const struct plan_op *op)
+{
+    return plan->has_secrets && strstr(op->to, "certs");
+}
+
+int plan_network_root(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
     if (plan_add_op(plan, switch_op, err) < 0 ||
         plan_add_op(plan, plan_network_resolver(plan), err) < 0)
         return err->code;
     for (size_t i = 0; network_goes_outside(plan->network) && i < ARRAY_LEN(certificate_ops); i++)
-        if (plan_add_op(plan, certificate_ops[i], err) < 0)
+        if (!is_replaced(plan, &certificate_ops[i]) &&
+            plan_add_op(plan, certificate_ops[i], err) < 0)
             return err->code;
-    return 0;
+    return plan_secrets_root(plan, in, err);
 }

@@ -13,33 +13,32 @@ static const struct plan_op run_dir_ops[] = {
 /* What the private root shows of the host.  Not /proc: it shows all processes of the machine and
  * cannot be restricted. */
 static const struct plan_rule run_dir_rules[] = {
-    { "/usr",              ACCESS_READ,    false },
-    { "/bin",              ACCESS_READ,    true  },
-    { "/lib",              ACCESS_READ,    true  },
-    { "/lib32",            ACCESS_READ,    true  },
-    { "/lib64",            ACCESS_READ,    true  },
-    { "/sbin",             ACCESS_READ,    true  },
-    { "/etc/ld.so.cache",  ACCESS_READ,    true  },
-    { "/etc/alternatives", ACCESS_READ,    true  },
-    { "/etc/localtime",    ACCESS_READ,    true  },
-    { "/dev/null",         ACCESS_DEVICES, false },
-    { "/dev/zero",         ACCESS_DEVICES, true  },
-    { "/dev/full",         ACCESS_DEVICES, true  },
-    { "/dev/random",       ACCESS_DEVICES, true  },
-    { "/dev/urandom",      ACCESS_DEVICES, true  },
+    { "/usr",              ACCESS_READ,    false, { 0 } },
+    { "/bin",              ACCESS_READ,    true , { 0 } },
+    { "/lib",              ACCESS_READ,    true , { 0 } },
+    { "/lib32",            ACCESS_READ,    true , { 0 } },
+    { "/lib64",            ACCESS_READ,    true , { 0 } },
+    { "/sbin",             ACCESS_READ,    true , { 0 } },
+    { "/etc/localtime",    ACCESS_READ,    true , { 0 } },
+    { "/dev/null",         ACCESS_DEVICES, false, { 0 } },
+    { "/dev/zero",         ACCESS_DEVICES, true , { 0 } },
+    { "/dev/full",         ACCESS_DEVICES, true , { 0 } },
+    { "/dev/random",       ACCESS_DEVICES, true , { 0 } },
+    { "/dev/urandom",      ACCESS_DEVICES, true , { 0 } },
 };
 /* clang-format on */
 
 /* From this version on (Linux 6.12), Landlock keeps signals inside. */
 #define ABI_WITH_SCOPES 6
 
-static int add_rule(struct plan *plan, const char *path, enum access_kind access, sbr_error *err)
+static int add_rule(struct plan *plan, const char *path, enum access_kind access,
+                    struct inode_id was, sbr_error *err)
 {
     if (plan->n_rules == PLAN_MAX_RULES)
         return err_set(err, SBR_E_INVALID, "plan",
                        "without namespaces at most %zu volumes can be given",
-                       PLAN_MAX_RULES - ARRAY_LEN(run_dir_rules) - 2);
-    plan->rules[plan->n_rules++] = (struct plan_rule){ .path = path, .access = access };
+                       PLAN_MAX_RULES - ARRAY_LEN(run_dir_rules) - plan_etc_rules(NULL) - 2);
+    plan->rules[plan->n_rules++] = (struct plan_rule){ .path = path, .access = access, .was = was };
     return 0;
 }
 
@@ -58,7 +57,8 @@ static int add_tree(struct plan *plan, const struct plan_tree *tree, sbr_error *
                 tree->source, tree->target);
         return err_set_retry(err, ERR_UNDER_OWN_NAMES);
     }
-    return add_rule(plan, tree->source, tree->mode == VOLUME_RW ? ACCESS_WRITE : ACCESS_READ, err);
+    return add_rule(plan, tree->source, tree->mode == VOLUME_RW ? ACCESS_WRITE : ACCESS_READ,
+                    tree->was, err);
 }
 
 static int add_trees(struct plan *plan, const struct plan_input *in, sbr_error *err)
@@ -72,14 +72,17 @@ static int add_trees(struct plan *plan, const struct plan_input *in, sbr_error *
 static int add_rules(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
     const char *work = plan_inside(plan, INSIDE_WORK), *tmp = plan_inside(plan, "/tmp");
+    const struct inode_id any = { 0 };
 
     if (!work || !tmp)
         return err_set_oom(err, "plan");
     memcpy(plan->rules, run_dir_rules, sizeof(run_dir_rules));
     plan->n_rules = ARRAY_LEN(run_dir_rules);
-    if (add_rule(plan, work, ACCESS_WRITE, err) < 0 || add_rule(plan, tmp, ACCESS_WRITE, err) < 0)
+    plan->n_rules += plan_etc_rules(plan->rules + plan->n_rules);
+    if (add_rule(plan, work, ACCESS_WRITE, any, err) < 0 ||
+        add_rule(plan, tmp, ACCESS_WRITE, any, err) < 0)
         return err->code;
-    if (plan->tty.rows && add_rule(plan, "/dev/tty", ACCESS_DEVICES, err) < 0)
+    if (plan->tty.rows && add_rule(plan, "/dev/tty", ACCESS_DEVICES, any, err) < 0)
         return err->code;
     return add_trees(plan, in, err);
 }

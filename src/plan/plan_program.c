@@ -4,6 +4,7 @@
 #include "plan/manifest.h"
 #include "plan/plan_image.h"
 #include "plan/plan_root.h"
+#include "plan/plan_secrets.h"
 
 /* Sets NAME=VALUE, replacing an earlier entry of the same name. */
 static void env_set(const char **env, size_t *n, const char *pair)
@@ -125,12 +126,14 @@ static int plan_env(struct plan *plan, const struct plan_input *in,
     size_t n_tty = tty_env(plan, in, tty);
     const struct string_list *image = in->image ? in->image->env : &no_strings;
     struct word_output own;
-    const char *word;
+    const char *word, *secret[PLAN_SECRETS_ENV_MAX];
+    int n_secret = plan_secrets_env(plan, in, secret, err);
 
-    if (language_env(plan, in, values, &own, err) < 0)
+    if (n_secret < 0 || language_env(plan, in, values, &own, err) < 0)
         return err->code;
     plan->env =
-        plan_alloc(plan, (n_base + n_tty + image->n + own.n + given->n + 2) * sizeof(*plan->env));
+        plan_alloc(plan, (n_base + n_tty + image->n + own.n + given->n + 3 + PLAN_SECRETS_ENV_MAX) *
+                             sizeof(*plan->env));
     if (!plan->env || !base_env[0] || !base_env[1] || !base_env[3] || !base_env[4])
         return err_set_oom(err, "plan");
     for (size_t i = 0; i < n_base; i++)
@@ -145,8 +148,12 @@ static int plan_env(struct plan *plan, const struct plan_input *in,
         env_set(plan->env, &n, own.at[i]);
     for (size_t i = 0; i < given->n; i++)
         env_set(plan->env, &n, given->items[i]);
+    for (int i = 0; i < n_secret; i++)
+        env_set(plan->env, &n, secret[i]);
     if (plan->kernel)
         env_set(plan->env, &n, KERNEL_ENV);
+    if (in->request->of_project && in->stage == STAGE_INSTALL)
+        env_set(plan->env, &n, in->n_trees ? "PROJECT=" INSIDE_PROJECT : "PROJECT=" INSIDE_WORK);
     return 0;
 }
 
@@ -155,6 +162,34 @@ static int plan_env(struct plan *plan, const struct plan_input *in,
 static const char *file_prefix(const struct plan_input *in, const char *path)
 {
     return in->stage == STAGE_INSTALL && path[0] == '.' ? "project" : "";
+}
+
+static bool has_same_top(const char *a, const char *b)
+{
+    size_t len = strcspn(a + 1, "/") + 1;
+
+    return !strncmp(a, b, len) && (!b[len] || b[len] == '/');
+}
+
+/* A file of a command may lie in its work directory, in /tmp, or in an image. */
+static int check_place(const struct plan *plan, const struct plan_input *in, const char *path,
+                       sbr_error *err)
+{
+    const char *workdir = plan_workdir(in);
+    bool is_ours =
+        has_same_top("/dev", path) || has_same_top("/proc", path) || has_same_top("/sys", path);
+
+    if (plan->run_dir)
+        return err_set(err, SBR_E_UNSUPPORTED, "plan",
+                       "the file '%.100s' lies outside /work, which needs namespaces; give a "
+                       "relative path, or see `sandbox-run doctor`",
+                       path);
+    if (has_same_top("/tmp", path) || (!is_ours && (in->image || has_same_top(workdir, path))))
+        return 0;
+    return err_set(err, SBR_E_INVALID, "plan",
+                   "the file '%.100s' lies neither in the work directory %.100s nor in /tmp; give "
+                   "a relative path",
+                   path, workdir);
 }
 
 static int add_file(struct plan *plan, const struct plan_input *in, const struct request_file *file,
@@ -166,6 +201,12 @@ static int add_file(struct plan *plan, const struct plan_input *in, const struct
                           .data = file->data,
                           .len = file->len };
 
+    if (*path == '/') {
+        op.to = plan_printf(plan, "%s", path + 1);
+        op.flags = OP_OVER;
+        if (check_place(plan, in, path, err) < 0)
+            return err->code;
+    }
     return op.to ? plan_add_op(plan, op, err) : err_set_oom(err, "plan");
 }
 
@@ -185,7 +226,7 @@ static bool is_for_stage(const struct plan_input *in, const char *path)
         found = manifest_is(&def->manifests[i], path);
     for (unsigned int i = 0; !found && in->stage == STAGE_INSTALL && i < def->locks.n; i++)
         found = !strcmp(def->locks.at[i], path);
-    return found;
+    return found || (in->stage == STAGE_INSTALL && in->request->of_project);
 }
 
 static bool has_file(const sbr_request *req, const char *path)
@@ -241,6 +282,9 @@ static int plan_files(struct plan *plan, const struct plan_input *in, const char
         if (is_for_stage(in, path) && add_file(plan, in, &req->files[i], path, err) < 0)
             return err->code;
     }
+    for (size_t i = 0; i < in->n_given; i++)
+        if (add_file(plan, in, &in->given[i], in->given[i].path, err) < 0)
+            return err->code;
     *ret_source = source;
     return plan_manifests(plan, in, err);
 }

@@ -18,13 +18,6 @@ static const struct plan_op etc_ops[] = {
         "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n") },
     { .kind = OP_FILE, .to = "etc/hosts", .mode = 0444, TEXT_FILE(
         "127.0.0.1 localhost sandbox\n::1 localhost\n") },
-    /* The loader finds libraries outside its default directories by this file.  A copy, because
-     * every start of a program opens it, and a watch on the host's own file would see them all. */
-    { .kind = OP_COPY, .from = "/etc/ld.so.cache", .to = "etc/ld.so.cache", .mode = 0444,
-      .flags = OP_OPTIONAL },
-    /* Debian's links from /usr/bin to the selected awk, cc, java etc. lead through here. */
-    { .kind = OP_BIND, .from = "/etc/alternatives", .to = "etc/alternatives",
-      .flags = OP_OPTIONAL },
 };
 
 static const struct plan_op dev_ops[] = {
@@ -153,9 +146,37 @@ static int plan_own_tty(struct plan *plan, sbr_error *err)
 static int plan_host_root(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
     if ((in->n_commands ? plan_commands : plan_system)(plan, in, err) < 0 ||
-        add_ops(plan, etc_ops, ARRAY_LEN(etc_ops), err) < 0)
+        add_ops(plan, etc_ops, ARRAY_LEN(etc_ops), err) < 0 || plan_etc(plan, err) < 0)
         return err->code;
-    return plan_network_root(plan, err);
+    return plan_network_root(plan, in, err);
+}
+
+static bool has_top(const struct plan *plan, const char *name, size_t len)
+{
+    for (size_t i = 0; i < plan->n_ops; i++)
+        if (plan->ops[i].to && !strncmp(plan->ops[i].to, name, len) &&
+            (!plan->ops[i].to[len] || plan->ops[i].to[len] == '/'))
+            return true;
+    return false;
+}
+
+/* The first name of a work directory of any name: in the root itself the program makes nothing. */
+static int add_top_of_workdir(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    const char *path = in->new_workdir;
+    size_t len = path ? strcspn(path + 1, "/") : 0;
+    const char *top = len ? plan_printf(plan, "%.*s", (int)len + 1, path) : NULL;
+
+    if (in->image || !len)
+        return 0;
+    if (!top)
+        return err_set_oom(err, "plan");
+    if (has_top(plan, top + 1, len))
+        return 0;
+    if (plan_add_op(plan, (struct plan_op){ .kind = OP_SCRATCH, .to = top + 1, .mode = 0755 },
+                    err) < 0)
+        return err->code;
+    return plan_image_writable(plan, top, err);
 }
 
 int plan_root(struct plan *plan, const struct plan_input *in, sbr_error *err)
@@ -169,5 +190,7 @@ int plan_root(struct plan *plan, const struct plan_input *in, sbr_error *err)
         plan_proc(plan, in, err) < 0 ||
         add_ops(plan, scratch_ops + has_work, ARRAY_LEN(scratch_ops) - has_work, err) < 0)
         return err->code;
-    return plan_trees(plan, in, false, err);
+    if (plan_trees(plan, in, false, err) < 0)
+        return err->code;
+    return add_top_of_workdir(plan, in, err);
 }

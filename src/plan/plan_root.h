@@ -10,6 +10,11 @@
 /* Builds the root from nothing: /usr, a minimal /etc, /proc, /dev, scratch space, volumes. */
 int plan_root(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
 
+/* plan_etc.c: what the host's /etc has that programs need. */
+int plan_etc(struct plan *plan, sbr_error *err) must_check;
+/* The same where nothing is mounted; returns how many.  NULL: only counts. */
+size_t plan_etc_rules(struct plan_rule *rules);
+
 /* The commands of the request in place of /usr; then no other place has programs. */
 int plan_commands(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
 void plan_forbid_programs(struct plan *plan, const struct plan_input *in);

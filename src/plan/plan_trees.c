@@ -14,7 +14,8 @@ static const char *const cow_mechanisms[N_COW_KINDS] = {
 
 bool plan_tree_is_seen(const struct plan_input *in, const struct plan_tree *tree)
 {
-    return in->stage == STAGE_RUN || tree->image || !strcmp(tree->target, INSIDE_WORK);
+    return in->stage == STAGE_RUN || tree->image || !strcmp(tree->target, INSIDE_WORK) ||
+           !strcmp(tree->target, INSIDE_PROJECT);
 }
 
 const struct plan_tree *plan_tree_at_work(const struct plan_input *in)
@@ -194,9 +195,9 @@ static int add_tree(struct plan *plan, const struct plan_input *in, const struct
     struct plan_op op = { .kind = overlaid ? OP_COW : OP_BIND,
                           .from = tree->source,
                           .to = tree->target + 1,
-                          .device = overlaid ? tree->inode : 0,
+                          .was = tree->was,
                           .upper = overlaid && tree->cow == COW_DISK ? tree->upper : NULL };
-    struct plan_collect changes = { .what = COLLECTS_CHANGES,
+    struct plan_collect changes = { .what = tree->names ? COLLECTS_NAMES : COLLECTS_CHANGES,
                                     .path = tree->target,
                                     .cow = count_cow(plan) };
 

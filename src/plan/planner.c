@@ -186,9 +186,11 @@ static void plan_rlimits(struct plan *plan)
 static void plan_landlock(struct plan *plan, const struct plan_input *in)
 {
     static const struct plan_rule rules[] = {
-        { "/", ACCESS_READ, false },          { "/dev", ACCESS_DEVICES, false },
-        { INSIDE_WORK, ACCESS_WRITE, false }, { "/tmp", ACCESS_WRITE, false },
-        { "/dev/shm", ACCESS_WRITE, false },
+        { .path = "/", .access = ACCESS_READ },
+        { .path = "/dev", .access = ACCESS_DEVICES },
+        { .path = INSIDE_WORK, .access = ACCESS_WRITE },
+        { .path = "/tmp", .access = ACCESS_WRITE },
+        { .path = "/dev/shm", .access = ACCESS_WRITE },
     };
 
     plan->landlock_abi = in->features->landlock_abi;

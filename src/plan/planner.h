@@ -3,6 +3,7 @@
 #define PLAN_PLANNER_H
 
 #include "model/request.h"
+#include "model/secret.h"
 #include "plan/features.h"
 #include "plan/language.h"
 #include "plan/plan.h"
@@ -13,6 +14,7 @@
 #define INSIDE_UID 1000
 #define INSIDE_GID 1000
 #define INSIDE_WORK "/work"
+#define INSIDE_PROJECT "/project" /* the same tree for an installer, whose home is /work */
 
 struct plan_image;
 
@@ -33,19 +35,30 @@ struct plan_tree {
     const char *source; /* on the host; COW_COPY: the copy */
     const char *target; /* inside, absolute */
     enum volume_mode mode;
-    bool sockets;      /* the program may connect to the host's sockets in it */
-    bool plain;        /* VOLUME_RO without a view: it shows the host's own inodes */
-    enum cow_kind cow; /* of VOLUME_COW */
-    const char *upper; /* COW_DISK: see struct plan_op */
-    uint64_t inode;    /* of VOLUME_COW: what was looked at and is to be mounted; 0: any */
-    bool collect;      /* its changes are collected */
-    bool image;        /* a part of the image, and of the root in every stage */
+    bool sockets;        /* the program may connect to the host's sockets in it */
+    bool plain;          /* VOLUME_RO without a view: it shows the host's own inodes */
+    enum cow_kind cow;   /* of VOLUME_COW */
+    const char *upper;   /* COW_DISK: see struct plan_op */
+    struct inode_id was; /* the source when it was looked at, which is to be mounted */
+    bool collect;        /* its changes are collected */
+    bool names;          /* ... without the contents of files */
+    bool image;          /* a part of the image, and of the root in every stage */
     const struct plan_mask *masks;
     size_t n_masks;
 };
 
 #define PLAN_MAX_IMAGE_TREES 24
 #define PLAN_MAX_TREES (PLAN_MAX_IMAGE_TREES + 17)
+
+struct plan_text {
+    const char *data;
+    size_t len;
+};
+
+/* What the sandbox trusts when its TLS ends on the way out. */
+struct plan_trust {
+    struct plan_text bundle, certificate, java; /* all roots; the run's own; a store, or empty */
+};
 
 struct plan_input {
     const sbr_request *request;
@@ -56,6 +69,8 @@ struct plan_input {
     const char *layers[N_LAYERS];      /* trees on the host; NULL: none */
     struct words needs;                /* other paths of the host */
     const struct stage_config *config; /* of an installer; may be NULL */
+    const struct secrets *secrets;     /* of the stage; may be NULL */
+    const struct plan_trust *trust;    /* NULL: the plan is only shown */
     const struct policy *policy;
     const struct features *features;
     const struct plan_tree *trees; /* volumes and the tree at /work */
@@ -66,6 +81,8 @@ struct plan_input {
     const char *code_name;
     const struct request_file *manifests; /* of the project, for the installer */
     size_t n_manifests;
+    const struct request_file *given; /* below /work, besides those of the request */
+    size_t n_given;
     /* With some, they are all that can be executed: the commands that the request allows. */
     const struct plan_file *commands;
     size_t n_commands;

@@ -1,10 +1,12 @@
 #include "plan/stage.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "plan/driver_object.h"
 #include "plan/plan_image.h"
 #include "plan/plan_root.h"
+#include "plan/plan_secrets.h"
 
 #define INSIDE_DRIVER "/driver"
 
@@ -126,7 +128,8 @@ static int bring_tools(struct plan *plan, const struct plan_input *in, sbr_error
             return err->code;
     }
     for (unsigned int i = 0; i < in->needs.n; i++)
-        if (bring(plan, in, in->needs.at[i], in->needs.at[i], err) < 0)
+        if (!plan_secrets_replace(plan, in->needs.at[i]) &&
+            bring(plan, in, in->needs.at[i], in->needs.at[i], err) < 0)
             return err->code;
     return 0;
 }
@@ -200,7 +203,7 @@ const struct words *stage_command_of(const struct plan_input *in)
     static const struct words none;
 
     if (!stage_def(in->language, in->stage) && in->language->is_tools && !in->layers[LAYER_DEPS] &&
-        !in->layers[LAYER_PREPARED])
+        !in->layers[LAYER_PREPARED] && !in->layers[LAYER_BUILD])
         return &none;
     return stage_words(in->language, in->stage, in->request);
 }
@@ -246,13 +249,22 @@ static bool is_common(const struct language *language, const char *driver)
     const struct words *const parts[] = {
         &language->prepare.drivers, &language->install.drivers, &language->compile.drivers,
         &language->check.drivers,   &language->warm.drivers,    &language->session.drivers,
-        &language->profile.drivers,
+        &language->profile.drivers, &language->setup.drivers,
     };
 
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
         if (words_have(parts[i], driver))
             return false;
     return true;
+}
+
+/* It stands before a command of the user's, and this is none. */
+static bool is_for_commands(const struct language *language, const char *driver)
+{
+    char word[128];
+
+    snprintf(word, sizeof(word), "${driver}/%s", driver);
+    return !language->is_tools && words_have(&language->command, word);
 }
 
 static int add_driver_file(struct plan *plan, const char *to, const void *data, size_t len,
@@ -304,7 +316,8 @@ int plan_drivers(struct plan *plan, const struct plan_input *in, const struct wo
     for (unsigned int i = 0; i < language->drivers.n; i++) {
         const char *name = language->drivers.at[i];
 
-        if (!(own && words_have(own, name)) && !(common && is_common(language, name)))
+        if (!(own && words_have(own, name)) &&
+            !(common && is_common(language, name) && !is_for_commands(language, name)))
             continue;
         if (add_driver(plan, language, i, err) < 0)
             return err->code;

@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "model/network.h"
+#include "model/secret.h"
 #include "plan/words.h"
 
 enum stage { STAGE_RUN, STAGE_PREPARE, STAGE_INSTALL, STAGE_COMPILE, STAGE_CHECK, N_STAGES };
@@ -30,6 +31,8 @@ struct stage_config {
     struct words env; /* NAME=VALUE */
     /* Only the registries for which the clients are configured. */
     struct network network;
+    /* What the way out adds to requests to them, and its proxy: nothing of it is inside. */
+    struct secrets secrets;
 };
 
 struct plan;

@@ -20,9 +20,12 @@
 
 void egress_reset(struct egress *egress)
 {
-    *egress = (struct egress){
-        .process.pidfd = -1, .alive = -1, .far_link = -1, .far_alive = -1, .ids.lock_fd = -1
-    };
+    *egress = (struct egress){ .process.pidfd = -1,
+                               .alive = -1,
+                               .far_link = -1,
+                               .far_alive = -1,
+                               .secrets_link = -1,
+                               .ids.lock_fd = -1 };
 }
 
 /* Egress does not need root's rights.  Root of a user namespace that maps no other user is the user
@@ -56,6 +59,9 @@ static int store_config(const struct plan *plan, const struct ids *ids, int *ret
 
     buf_init(&out, CONFIG_MAX);
     network_encode(&plan->egress, &out);
+    buf_put_u32(&out, plan->has_secrets);
+    network_encode(&plan->handed, &out);
+    network_proxy_encode(&plan->proxy, &out);
     buf_put_u64(&out, plan->limits.value[SBR_CONNECTIONS]);
     buf_put_u64(&out, plan->limits.value[SBR_NETWORK_IN]);
     buf_put_u64(&out, plan->limits.value[SBR_NETWORK_OUT]);
@@ -97,6 +103,8 @@ static int spawn_egress(struct egress *egress, const int fds[N_EGRESS_FDS], sbr_
     egress->spawn->cgroup_fd = -1;
     egress->spawn->n_fds = N_EGRESS_FDS;
     memcpy(egress->spawn->fds, fds, N_EGRESS_FDS * sizeof(*fds));
+    if (egress->secrets_link >= 0)
+        egress->spawn->fds[egress->spawn->n_fds++] = egress->secrets_link;
     if (spawn_start(egress->spawn, &egress->process, err) < 0)
         return err->code;
     log_debug("egress", "egress is process %d", (int)egress->process.pid);

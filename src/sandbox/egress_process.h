@@ -12,6 +12,7 @@ struct egress {
     struct spawn *spawn;
     int alive;               /* our end; shut down once the program is over */
     int far_link, far_alive; /* egress's ends, until it is started */
+    int secrets_link;        /* to sandbox-run-secrets; borrowed; -1: none */
     struct egress_page *page;
     bool died;                  /* before it had passed on everything; known once it was stopped */
     struct ids ids;             /* when root starts it: a user of its own, shared with nothing */

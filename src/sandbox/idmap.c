@@ -30,11 +30,23 @@ void idmap_done(struct idmap *map)
     map->namespace_fd = -1;
 }
 
-/* A user namespace exists as long as a process is in it or has it open. */
+/* A user namespace exists as long as a process is in it or has it open.  The holder has copies of
+ * our fds: outliving us it would keep locks, and init waiting for its orders.  Who was killed
+ * before the prctl sends no signal any more. */
+static void __attribute__((noreturn)) hold(pid_t parent)
+{
+    syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    while (syscall(SYS_getppid) == parent)
+        syscall(SYS_ppoll, NULL, 0, NULL, NULL, 0);
+    for (;;)
+        syscall(SYS_exit_group, 0);
+}
+
 static int start_holder(struct process *holder)
 {
     struct clone_args args = { .flags = CLONE_NEWUSER | CLONE_PIDFD,
                                .pidfd = (uint64_t)(uintptr_t)&holder->pidfd };
+    pid_t parent = getpid();
     sigset_t all, before;
     long pid;
 
@@ -42,11 +54,8 @@ static int start_holder(struct process *holder)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* the holder must not run the caller's handlers */
     pid = syscall(SYS_clone3, &args, sizeof(args));
-    if (pid == 0) {
-        syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-        for (;;)
-            syscall(SYS_ppoll, NULL, 0, NULL, NULL, 0);
-    }
+    if (pid == 0)
+        hold(parent);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     holder->pid = (pid_t)pid;
     return pid < 0 ? -1 : 0;

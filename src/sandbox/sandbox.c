@@ -198,6 +198,7 @@ int sandbox_start_on(struct sandbox *box, const struct plan *plan,
     box->host = host;
     box->container = container;
     box->run_dir = plan->run_dir;
+    box->egress.secrets_link = means->secrets_link;
     r = ids_take(&box->ids, features, err);
     if (r == 0)
         r = egress_take_id(&box->egress, plan, features, err);

@@ -73,6 +73,7 @@ struct sandbox_wait {
 struct sandbox_means {
     const struct features *features;
     const struct publish_listeners *listeners; /* those of plan->publish */
+    int secrets_link;                          /* of plan->has_secrets: egress's end; else -1 */
     struct sandbox_wait wait;
 };
 

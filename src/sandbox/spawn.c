@@ -26,6 +26,7 @@
 #include "base/fd.h"
 #include "wire/egress.h"
 #include "wire/publishing.h"
+#include "wire/secrets.h"
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U
@@ -35,6 +36,7 @@
 extern const unsigned char init_image_start[], init_image_end[];
 extern const unsigned char egress_image_start[], egress_image_end[];
 extern const unsigned char publish_image_start[], publish_image_end[];
+extern const unsigned char secrets_image_start[], secrets_image_end[];
 
 static const struct {
     const char *name;
@@ -43,6 +45,7 @@ static const struct {
     [HELPER_INIT] = { INIT_NAME, init_image_start, init_image_end },
     [HELPER_EGRESS] = { EGRESS_NAME, egress_image_start, egress_image_end },
     [HELPER_PUBLISH] = { PUBLISH_NAME, publish_image_start, publish_image_end },
+    [HELPER_SECRETS] = { SECRETS_NAME, secrets_image_start, secrets_image_end },
 };
 
 /* Opened on first use and kept for the life of the process: fd + 1, or 0.  A failure is not kept,

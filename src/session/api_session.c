@@ -62,7 +62,7 @@ void sbr_session_free(sbr_session *s)
 }
 
 /* The last line of an answer.  It may have 100 MB that a program chose, so it stays text. */
-enum line_kind { LINE_EVENT, LINE_END, LINE_ANSWER, LINE_ERROR, LINE_NONE };
+enum line_kind { LINE_EVENT, LINE_INPUT, LINE_END, LINE_ANSWER, LINE_ERROR, LINE_NONE };
 
 struct answer {
     enum line_kind kind;
@@ -76,9 +76,8 @@ static enum line_kind kind_of(const char *line)
         const char *begins;
         enum line_kind kind;
     } kinds[] = {
-        { "{\"type\":\"end\",", LINE_END },
-        { "{\"type\":\"answer\",", LINE_ANSWER },
-        { "{\"type\":\"error\",", LINE_ERROR },
+        { "{\"type\":\"end\",", LINE_END },     { "{\"type\":\"answer\",", LINE_ANSWER },
+        { "{\"type\":\"error\",", LINE_ERROR }, { "{\"type\":\"input\",", LINE_INPUT },
         { "{\"type\":\"", LINE_EVENT },
     };
 
@@ -102,6 +101,29 @@ static char *last_member(const char *line, size_t len, enum line_kind kind)
     return at < end ? strndup(at, (size_t)(end - at)) : NULL;
 }
 
+/* A cell asks for a line: without one, because the reader gave up, an interrupt is on its way. */
+static int give_input(sbr_session *s, const char *line, size_t len, sbr_error *err)
+{
+    json_t *event = json_read(line, len, &json_read_line, JSON_ALLOW_NUL, "the question", err);
+    const char *prompt = json_string_value(json_object_get(event, "prompt"));
+    bool hidden = json_is_true(json_object_get(event, "hidden"));
+    scoped_free char *text = NULL;
+    json_t *answer;
+    int given = 0, r = 0;
+
+    if (!event)
+        return err->code;
+    if (s->read)
+        given = s->read(s->read_context, prompt ? prompt : "", hidden, &text);
+    json_decref(event);
+    if (given < 0)
+        return 0;
+    answer = json_pack("{s:s, s:s*}", "op", "input", "text", given ? text : NULL);
+    r = session_client_send(s, answer, err);
+    json_decref(answer);
+    return r;
+}
+
 /* Reads lines until the last of an answer; those before are for `fn`. */
 static int read_answer(sbr_session *s, sbr_session_line_fn *fn, void *context, struct answer *ret,
                        sbr_error *err)
@@ -114,9 +136,11 @@ static int read_answer(sbr_session *s, sbr_session_line_fn *fn, void *context, s
         if (session_client_read(s, &line, &len, err) < 0)
             return err->code;
         kind = kind_of(line);
+        if (kind == LINE_INPUT && give_input(s, line, len, err) < 0)
+            return err->code;
         if (fn && (kind == LINE_EVENT || kind == LINE_END))
             fn(context, line, len);
-        if (kind == LINE_EVENT)
+        if (kind == LINE_EVENT || kind == LINE_INPUT)
             continue;
         ret->kind = kind;
         ret->text = kind == LINE_NONE ? NULL : last_member(line, len, kind);
@@ -196,6 +220,8 @@ int sbr_session_exec_in(sbr_session *s, const char *language, const char *code, 
                         fn != NULL, "lang", language);
     if (request && timeout_ms)
         json_object_set_new(request, "timeout_ms", json_integer((json_int_t)timeout_ms));
+    if (request && s->read && fn)
+        json_object_set_new(request, "asks", json_true());
     if (request && s->width)
         json_object_set_new(request, "width", json_integer((json_int_t)s->width));
     r = call(s, request, fn, context, ret, e);
@@ -207,6 +233,14 @@ void sbr_session_set_width(sbr_session *s, unsigned int columns)
 {
     if (s)
         s->width = columns;
+}
+
+void sbr_session_set_reader(sbr_session *s, sbr_session_read_fn *read, void *context)
+{
+    if (!s)
+        return;
+    s->read = read;
+    s->read_context = context;
 }
 
 int sbr_session_interrupt(sbr_session *s)

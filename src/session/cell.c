@@ -35,6 +35,22 @@ static void time_is_up(void *context, uint32_t events)
     cell_stop_it(context, CELL_TIMEOUT);
 }
 
+void cell_hold_time(struct session *s, bool hold)
+{
+    struct cell *cell = s->cell;
+    uint64_t now = clock_now_us();
+
+    if (cell->stop != CELL_ON)
+        return;
+    if (hold) {
+        cell->until_us = cell->until_us > now ? cell->until_us - now : 0;
+        loop_set_timer(&s->loop, TIMER_CELL, 0, NULL, NULL);
+        return;
+    }
+    cell->until_us += now;
+    loop_set_timer(&s->loop, TIMER_CELL, cell->until_us, time_is_up, s);
+}
+
 static uint64_t cpu_used_us(const struct session *s)
 {
     sbr_metrics now = { .struct_size = sizeof(now) };
@@ -141,8 +157,8 @@ void cell_begin(struct session *s, struct connection *client, struct cell_reques
     s->cell = cell;
     s->state = SESSION_BUSY;
     loop_set_timer(&s->loop, TIMER_IDLE, 0, NULL, NULL);
-    loop_set_timer(&s->loop, TIMER_CELL, cell->started_us + cell->request.timeout_ms * 1000,
-                   time_is_up, s);
+    cell->until_us = cell->started_us + cell->request.timeout_ms * 1000;
+    loop_set_timer(&s->loop, TIMER_CELL, cell->until_us, time_is_up, s);
     if (s->limits.value[SBR_CPU_MS] != LIMIT_NONE)
         look_at_cpu(s, 0);
     tell_start(s, cell);

@@ -166,6 +166,7 @@ static bool ask(struct session *s)
 {
     struct engine_request request = { .version = ENGINE_VERSION,
                                       .ask = ENGINE_LEASE,
+                                      .share = s->request.share,
                                       .memory_bytes = s->limits.value[SBR_MEMORY_BYTES] };
     bool kept;
 

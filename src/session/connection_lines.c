@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/scope.h"
 #include "base/text.h"
@@ -26,6 +27,7 @@
 #define NEW_SOCKET SESSION_SOCKET ".new"
 #define BACKLOG 64
 #define CONNECTIONS_MAX 64
+#define ACCEPT_PAUSE_US 100000 /* without descriptors */
 
 struct connection {
     struct loop_garbage garbage;
@@ -63,6 +65,7 @@ static void forget(struct session *s, struct connection *c)
 {
     if (s->cell && s->cell->client == c) {
         s->cell->client = NULL; /* the cell goes on */
+        s->hooks->input_left(s);
         connection_let_output_go(s);
     }
     if (s->asking == c)
@@ -419,6 +422,15 @@ static void accepted(struct session *s, int fd)
     list_append(&s->connections, &c->link);
 }
 
+static void accept_again(void *context, uint32_t events)
+{
+    struct session *s = context;
+
+    (void)events;
+    if (s->listen_watch.on)
+        (void)loop_change(&s->loop, &s->listen_watch, EPOLLIN);
+}
+
 static void client_came(void *context, uint32_t events)
 {
     struct session *s = context;
@@ -427,6 +439,10 @@ static void client_came(void *context, uint32_t events)
     (void)events;
     while ((fd = fd_accept(s->listen_watch.fd, SOCK_NONBLOCK)) >= 0)
         accepted(s, fd);
+    if (errno != EMFILE && errno != ENFILE)
+        return;
+    (void)loop_change(&s->loop, &s->listen_watch, 0); /* it would be ready all the time */
+    loop_set_timer(&s->loop, TIMER_ACCEPT, clock_now_us() + ACCEPT_PAUSE_US, accept_again, s);
 }
 
 /* The directory's path may be longer than the address of a socket.  Whoever sees the socket by its

@@ -90,7 +90,8 @@ enum frame_found frame_read(const char *data, size_t len, struct frame *ret, siz
     if (!end)
         return len < FRAME_HEADER_MAX ? FRAME_PARTIAL : FRAME_BAD;
     header = (size_t)(end - data) + 1;
-    if (!read_header((struct header){ data, data + header }, ret))
+    /* A word that ends before its length would be taken for another one. */
+    if (memchr(data, '\0', header) || !read_header((struct header){ data, data + header }, ret))
         return FRAME_BAD;
     if (len - header < ret->len)
         return FRAME_PARTIAL;

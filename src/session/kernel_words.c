@@ -141,7 +141,7 @@ static const struct {
     void (*handle)(struct kernel *k, const struct frame *frame);
 } words[] = {
     { "ready", is_ready }, { "display", cell_display }, { "done", cell_done },
-    { "answer", answered }, { "failed", failed },
+    { "answer", answered }, { "failed", failed }, { "ask", cell_input_asked },
 };
 /* clang-format on */
 

@@ -7,6 +7,7 @@
 #include "base/json_read.h"
 #include "base/text.h"
 #include "session/cell_record.h"
+#include "session/session_files.h"
 #include "session/snapshot.h"
 #include "session/spare.h"
 #include "session/supervisor.h"
@@ -87,6 +88,7 @@ static void op_exec(struct session *s, struct connection *c, const json_t *line)
     const json_t *code = json_object_get(line, "code");
     struct cell_request request = { .timeout_ms = s->limits.value[SBR_WALL_MS],
                                     .stream = json_is_true(json_object_get(line, "stream")),
+                                    .asks = json_is_true(json_object_get(line, "asks")),
                                     .lines.started_us = clock_now_us() };
 
     if (!has_kernel(s, c) || !read_language(s, c, line, &request.language) ||
@@ -418,7 +420,8 @@ static void op_kernel(struct session *s, struct connection *c, const json_t *lin
 static void op_allow(struct session *s, struct connection *c, const json_t *line)
 {
     if (has_kernel(s, c))
-        session_grant_host(s, c, text_of(line, "host"));
+        session_grant_host(s, c, json_is_true(json_object_get(line, "move")),
+                           text_of(line, "host"));
 }
 
 static void op_dep(struct session *s, struct connection *c, const json_t *line)
@@ -445,7 +448,7 @@ static const struct {
 } operations[] = {
     { "exec", op_exec }, { "kernel", op_kernel }, { "allow", op_allow }, { "dep", op_dep },
     { "info", op_info },
-    { "interrupt", op_interrupt },
+    { "interrupt", op_interrupt }, { "input", cell_input_given },
     { "close", op_close }, { "check", op_question }, { "complete", op_question },
     { "vars", op_question }, { "restart", op_restart }, { "metrics", op_metrics },
     { "limits", op_limits },

@@ -7,6 +7,7 @@
 
 #include "base/scope.h"
 #include "plan/language.h"
+#include "session/session_files.h"
 #include "session/supervisor.h"
 
 #define DRIVERS "/tmp/.sandbox-run" /* the root itself is read-only by now */

@@ -12,8 +12,10 @@ struct sbr_session {
     char id[SESSION_ID_SIZE];
     int fd;
     struct buf in;
-    atomic_int line;    /* who writes one, see session_client.c */
-    unsigned int width; /* of values; 0: as they come */
+    atomic_int line;           /* who writes one, see session_client.c */
+    unsigned int width;        /* of values; 0: as they come */
+    sbr_session_read_fn *read; /* of lines that cells ask for; NULL: there are none */
+    void *read_context;
 };
 
 /* Of a session whose directory is open. */

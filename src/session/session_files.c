@@ -1,6 +1,8 @@
 /* Files in the work directory of a living session.  The program may change everything there at any
  * time: no link is followed, nothing but regular files is opened, and root acts as the program's
  * user. */
+#include "session/session_files.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,8 +17,8 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "changes/beneath.h"
+#include "changes/copy_file.h"
 #include "changes/node.h"
-#include "session/supervisor.h"
 
 #define FILE_MAX ((size_t)64 << 20)
 #define ENTRIES_MAX 2000
@@ -28,6 +30,11 @@ int session_top_open(struct session *s, const char *name, struct session_top *re
     unsigned int uid, gid;
 
     ret->fd = runner_open_top(s->job, name, &uid, &gid);
+    if (ret->fd < 0 && (errno == ENOENT || errno == ESRCH)) /* its first process is gone */
+        return err_set(err, SBR_E_SYSTEM, "session",
+                       "the sandbox of the session ended, so its /%s cannot be opened; "
+                       "`sandbox-run session list` says why",
+                       name);
     if (ret->fd < 0)
         return err_set_errno(err, "session", "cannot open /%s of the session", name);
     if (geteuid() == 0) {
@@ -162,25 +169,35 @@ static void make_parents(const struct session_top *work, const char *path)
     }
 }
 
-static int write_file(const struct session_top *work, const char *path, const char *data,
-                      size_t len, sbr_error *err)
+/* An empty file, or negative. */
+static int make_file(const struct session_top *top, const char *path, sbr_error *err)
 {
     const char *name = NULL;
     scoped_fd int dir = -1;
     scoped_fd int fd = -1;
     struct stat st;
 
-    make_parents(work, path);
-    dir = beneath_parent(work->fd, path, &name);
+    make_parents(top, path);
+    dir = beneath_parent(top->fd, path, &name);
     if (dir >= 0)
         fd = openat(dir, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
     if (fd < 0 || fstat(fd, &st) < 0)
         return cannot("write", path, err);
     if (!S_ISREG(st.st_mode))
         return err_set(err, SBR_E_INVALID, "session", "'%.200s' is no regular file", path);
-    if (ftruncate(fd, 0) < 0 || fd_write_all(fd, data, len) < 0)
+    if (ftruncate(fd, 0) < 0)
         return cannot("write", path, err);
-    return 0;
+    return take_fd(fd);
+}
+
+static int write_file(const struct session_top *top, const char *path, const char *data, size_t len,
+                      sbr_error *err)
+{
+    scoped_fd int fd = make_file(top, path, err);
+
+    if (fd < 0)
+        return err->code;
+    return fd_write_all(fd, data, len) < 0 ? cannot("write", path, err) : 0;
 }
 
 json_t *session_files_put(struct session *s, const char *path, const char *base64, sbr_error *err)
@@ -214,6 +231,30 @@ int session_files_place(struct session *s, const char *path, const void *data, s
     if (check_path(path, err) < 0 || session_top_open(s, "tmp", &tmp, err) < 0)
         return err->code;
     r = write_file(&tmp, path, data, len, err);
+    session_top_close(&tmp);
+    return r;
+}
+
+static int copy_to(const struct session_top *top, const char *path, int from_fd, uint64_t size,
+                   sbr_error *err)
+{
+    scoped_fd int fd = make_file(top, path, err);
+    struct copy_file how = { 0 };
+
+    if (fd < 0)
+        return err->code;
+    return copy_file(from_fd, fd, size, &how) < 0 ? cannot("write", path, err) : 0;
+}
+
+int session_files_copy(struct session *s, const char *path, int from_fd, uint64_t size,
+                       sbr_error *err)
+{
+    struct session_top tmp;
+    int r;
+
+    if (check_path(path, err) < 0 || session_top_open(s, "tmp", &tmp, err) < 0)
+        return err->code;
+    r = copy_to(&tmp, path, from_fd, size, err);
     session_top_close(&tmp);
     return r;
 }

@@ -23,11 +23,42 @@ static int note_rule(struct session *s, const struct host_rule *rule, sbr_error 
     return 0;
 }
 
-void session_grant_host(struct session *s, struct connection *c, const char *text)
+/* A sandbox cannot be given a network: its filter and its namespace are as they were made.  So the
+ * session is copied into a sandbox that is made with one.  Nothing else of the request changes. */
+static void move_to_network(struct session *s, struct connection *c, const struct host_rule *rule)
+{
+    struct network network = { .mode = NETWORK_ALLOW };
+    sbr_error err = { 0 };
+
+    if (s->state != SESSION_READY || s->asks)
+        err_set(&err, SBR_E_BUSY, "session", "a cell runs; ask again when it has ended");
+    if (err.code || network_add_rule(&network, rule, &err) < 0) {
+        connection_error(s, c, &err);
+        return;
+    }
+    s->opens = &network;
+    s->hooks->copy(s, c);
+    s->opens = NULL;
+    network_done(&network);
+}
+
+/* Only where nobody has said that there shall be none. */
+static bool can_move(const struct session *s)
+{
+    const struct network *planned = s->job ? runner_network(s->job) : NULL;
+
+    return planned && planned->mode == NETWORK_NONE && !s->request.network_given;
+}
+
+void session_grant_host(struct session *s, struct connection *c, bool move, const char *text)
 {
     struct host_rule rule;
     sbr_error err = { 0 };
 
+    if (move && can_move(s) && host_rule_parse(text, &rule, &err) == 0) {
+        move_to_network(s, c, &rule);
+        return;
+    }
     if (host_rule_parse(text, &rule, &err) < 0 || runner_allow(s->job, &rule, &err) < 0 ||
         note_rule(s, &rule, &err) < 0)
         connection_error(s, c, &err);

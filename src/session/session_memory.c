@@ -43,3 +43,16 @@ uint64_t session_memory_of(const char *id)
     session_dir_close(&dir);
     return bytes;
 }
+
+bool session_memory_is_alive(const char *id)
+{
+    struct session_dir dir = SESSION_DIR_NONE;
+    sbr_error ignored;
+    bool alive;
+
+    if (session_dir_open(id, &dir, &ignored) < 0)
+        return false;
+    alive = session_dir_is_alive(&dir);
+    session_dir_close(&dir);
+    return alive;
+}

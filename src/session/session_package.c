@@ -11,11 +11,12 @@
 #include "base/fd.h"
 #include "base/scope.h"
 #include "base/walk.h"
+#include "config/audit.h"
 #include "plan/language.h"
+#include "session/session_files.h"
 #include "session/supervisor.h"
 
 #define PLACE ".sandbox-run/packages" /* below /tmp */
-#define FILE_MAX ((size_t)256 << 20)
 #define DEPTH_MAX 32
 #define PATH_MAX_BYTES 900
 
@@ -31,10 +32,8 @@ static void package_free(struct package *p)
 static int copy_entry(void *context, const struct walk_entry *entry, sbr_error *err)
 {
     struct session *s = context;
-    scoped_free char *data = NULL;
     scoped_fd int fd = -1;
     char path[PATH_MAX_BYTES + sizeof(PLACE) + 1];
-    size_t len = 0;
 
     if (!S_ISREG(entry->st.st_mode))
         return 0;
@@ -42,9 +41,7 @@ static int copy_entry(void *context, const struct walk_entry *entry, sbr_error *
     if (fd < 0)
         return err_set_errno(err, "session", "cannot read '%.200s' of the package", entry->path);
     snprintf(path, sizeof(path), PLACE "/%s", entry->path);
-    if (fd_read_text(fd, FILE_MAX, &data, &len, err) < 0)
-        return err->code;
-    return session_files_place(s, path, data ? data : "", len, err);
+    return session_files_copy(s, path, fd, (uint64_t)entry->st.st_size, err);
 }
 
 static int copy_layer(struct session *s, const char *layer, sbr_error *err)
@@ -128,9 +125,10 @@ static int begin(struct package *p, const char *name, sbr_error *err)
     struct session *s = p->session;
 
     if (request_new(s->request.language, NULL, &p->request, err) < 0 ||
-        request_add_dep(p->request, name, err) < 0 ||
-        request_set_code(p->request, "", 0, err) < 0 ||
-        sbr_job_start(s->rt, p->request, &p->job, err) < 0)
+        request_add_dep(p->request, name, err) < 0 || request_set_code(p->request, "", 0, err) < 0)
+        return err->code;
+    audit_as(p->request, &s->request);
+    if (sbr_job_start(s->rt, p->request, &p->job, err) < 0)
         return err->code;
     p->name = p->request->deps.items[0];
     runner_skip_version(p->job);

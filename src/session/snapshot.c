@@ -1,4 +1,5 @@
 #include "session/snapshot.h"
+#include "session/session_files.h"
 
 #include <errno.h>
 #include <fcntl.h>

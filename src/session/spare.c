@@ -33,6 +33,7 @@ bool spare_is_plain(const sbr_request *req)
     memset(&rest.compile_limits, 0, sizeof(rest.compile_limits));
     memset(&rest.ceilings, 0, sizeof(rest.ceilings));
     memset(rest.caller, 0, sizeof(rest.caller));
+    rest.share = 0;
     memset(&rest.refusal, 0, sizeof(rest.refusal));
     rest.require = 0;
     rest.require_given = rest.has_options = rest.kernel = rest.installs_nothing = false;
@@ -128,18 +129,19 @@ static char *understand(const char *line, size_t len, uint64_t began_us)
     return text;
 }
 
-json_t *spare_adopt_words(const char *key, const char *caller, const struct session_bounds *bounds)
+json_t *spare_adopt_words(const char *key, const sbr_request *req,
+                          const struct session_bounds *bounds)
 {
-    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:b}", "op", "adopt", "key", key, "caller", caller,
-                     "idle_ms", (json_int_t)bounds->idle_ms, "freeze_ms",
-                     (json_int_t)bounds->freeze_ms, "held", bounds->held);
+    return json_pack("{s:s, s:s, s:s, s:i, s:I, s:I, s:b}", "op", "adopt", "key", key, "caller",
+                     req->caller, "share", (int)req->share, "idle_ms", (json_int_t)bounds->idle_ms,
+                     "freeze_ms", (json_int_t)bounds->freeze_ms, "held", bounds->held);
 }
 
-static char *adopt(sbr_session *s, const char *key, const char *caller,
+static char *adopt(sbr_session *s, const char *key, const sbr_request *req,
                    const struct session_bounds *bounds)
 {
     uint64_t began_us = clock_now_us();
-    json_t *request = spare_adopt_words(key, caller, bounds);
+    json_t *request = spare_adopt_words(key, req, bounds);
     scoped_free char *line = NULL;
     sbr_error ignored; /* the session is made anew */
     size_t len;
@@ -171,11 +173,11 @@ sbr_session *spare_connect(const char *key)
     return s;
 }
 
-bool spare_take(const char *key, const char *caller, const struct session_bounds *bounds,
+bool spare_take(const char *key, const sbr_request *req, const struct session_bounds *bounds,
                 char **ret)
 {
     sbr_session *s = spare_connect(key);
-    char *made = s ? adopt(s, key, caller, bounds) : NULL;
+    char *made = s ? adopt(s, key, req, bounds) : NULL;
 
     session_client_free(s);
     if (made)
@@ -275,6 +277,7 @@ static void take_over(struct session *s, const json_t *line)
     const char *caller = json_string_value(json_object_get(line, "caller"));
 
     snprintf(s->request.caller, sizeof(s->request.caller), "%s", caller ? caller : "");
+    s->request.share = (uint8_t)json_integer_value(json_object_get(line, "share"));
     s->bounds.idle_ms = (uint64_t)json_integer_value(json_object_get(line, "idle_ms"));
     s->bounds.freeze_ms = (uint64_t)json_integer_value(json_object_get(line, "freeze_ms"));
     s->bounds.held = json_is_true(json_object_get(line, "held"));

@@ -13,9 +13,9 @@
 /* Fills the name of all that such a session depends on; empty: it is always made anew. */
 void spare_name_key(const sbr_request *req, const struct language *language,
                     const struct session_bounds *bounds, char key[SHA256_HEX_SIZE]);
-/* False: there is none; otherwise *ret is the session's description, to be freed.  `caller` is the
- * name of the client for the engine. */
-bool spare_take(const char *key, const char *caller, const struct session_bounds *bounds,
+/* False: there is none; otherwise *ret is the session's description, to be freed.  `req` says
+ * who the client is for the engine. */
+bool spare_take(const char *key, const sbr_request *req, const struct session_bounds *bounds,
                 char **ret);
 
 /* In its maker: a spare that waits for the engine's end; it says on *ret_adopted that a client has
@@ -36,7 +36,8 @@ sbr_session *spare_connect(const char *key);
 /* Whether a session of that request has spares. */
 bool spare_is_plain(const sbr_request *req);
 /* What a client says to adopt one; the caller owns it. */
-json_t *spare_adopt_words(const char *key, const char *caller, const struct session_bounds *bounds);
+json_t *spare_adopt_words(const char *key, const sbr_request *req,
+                          const struct session_bounds *bounds);
 
 /* spare_copy.c */
 /* Gives the state of `made`, a copy that is being made, to a spare; *ret_fd says what becomes of

@@ -47,7 +47,7 @@ static bool send_state(const sbr_session *spare, const struct session *made, int
                                         [GIVEN_IMAGE] = made->image_fds[0],
                                         [GIVEN_IMAGE_2] = made->image_fds[1],
                                         [GIVEN_READY] = ready_fd };
-    json_t *words = spare_adopt_words(made->spare.key, made->request.caller, &made->bounds);
+    json_t *words = spare_adopt_words(made->spare.key, &made->request, &made->bounds);
     json_t *copy = describe(made);
 
     if (copy && json_object_set_new(words, "copy", copy) == 0)
@@ -74,7 +74,7 @@ static bool is_taken(sbr_session *spare)
 
 bool spare_copy_give(const struct session *made, int *ret_fd)
 {
-    bool fits = made->image_fds[0] >= 0 && spare_is_plain(&made->request);
+    bool fits = made->spare.key[0] && made->image_fds[0] >= 0 && spare_is_plain(&made->request);
     sbr_session *spare = fits ? spare_connect(made->spare.key) : NULL;
     int ready[2];
     bool given;

@@ -45,7 +45,8 @@ enum {
     TIMER_LOOK,
     TIMER_ASK,
     TIMER_SEND,
-    TIMER_REST
+    TIMER_REST,
+    TIMER_ACCEPT
 };
 
 /* Why a cell did not end by itself. */
@@ -63,9 +64,10 @@ struct session_hooks {
     void (*end_kernel)(struct kernel *k, const char *reason);   /* the first one: as `lose` */
     void (*lose)(struct session *s, const char *reason);        /* ends the run */
     void (*go_on)(struct session *s);                           /* nothing runs any more */
-    void (*copy)(struct session *s, struct connection *c);      /* makes a session like this one */
-    void (*leave_spare)(struct session *s);                     /* and one that waits */
-    void (*spare_go_on)(struct session *s);                     /* as go_on, of one that waits */
+    void (*input_left)(struct session *s); /* the client of the cell is there no more */
+    void (*copy)(struct session *s, struct connection *c); /* makes a session like this one */
+    void (*leave_spare)(struct session *s);                /* and one that waits */
+    void (*spare_go_on)(struct session *s);                /* as go_on, of one that waits */
 };
 
 /* A kernel in the session's sandbox: its own, or one of another language that a cell asked for. */
@@ -92,6 +94,7 @@ struct cell_request {
     uint64_t number; /* of a recorded cell that is executed again; 0: the next one */
     bool stream;
     bool unrecorded;
+    bool asks;                /* the client has a person who can be asked for input */
     struct event_lines lines; /* of a stream; its client may wait for the engine before it begins */
 };
 
@@ -123,10 +126,12 @@ struct cell {
     bool peak_is_own; /* the peak of memory began anew with the cell */
     uint64_t started_us, started_at_us;
     enum cell_stop stop;
-    uint64_t kill_us; /* when its kernel is ended, after a stop */
-    bool pressed;     /* it was interrupted */
-    bool sent;        /* its kernel has been given the code */
-    bool knocked;     /* its kernel was, because it did not read the cell */
+    uint64_t until_us; /* the end of its time; while it asks: what is left of it */
+    bool asks;         /* a person, for a line of input */
+    uint64_t kill_us;  /* when its kernel is ended, after a stop */
+    bool pressed;      /* it was interrupted */
+    bool sent;         /* its kernel has been given the code */
+    bool knocked;      /* its kernel was, because it did not read the cell */
 };
 
 /* See cell_slot.c. */
@@ -223,32 +228,13 @@ struct session {
     uint64_t asked;              /* its number */
     int image_fds[2]; /* the memory of a kernel that is being copied comes out of them; -1: none */
     bool becomes;     /* of a copy: its kernel is reading that */
+    const struct network *opens; /* what the copy that is being made may reach; NULL: as this one */
     struct head_tail background[2]; /* output between cells */
     uint64_t background_bytes[2];
     struct denials background_denials; /* between cells, and of other kernels */
     uint64_t between_us;               /* CPU time that had been used when the last cell ended */
     uint64_t created_at_us, used_us, started_us, startup_us;
 };
-
-/* session_files.c */
-/* Each fills an answer, or an error. */
-json_t *session_files_list(struct session *s, sbr_error *err);
-json_t *session_files_get(struct session *s, const char *path, sbr_error *err);
-json_t *session_files_remove(struct session *s, const char *path, sbr_error *err);
-json_t *session_files_put(struct session *s, const char *path, const char *base64, sbr_error *err);
-
-/* Writes a file below /tmp of the session, for a kernel. */
-int session_files_place(struct session *s, const char *path, const void *data, size_t len,
-                        sbr_error *err) must_check;
-
-/* While it is open, this process has the rights of the program's user to files. */
-struct session_top {
-    int fd; /* O_PATH */
-};
-/* `name`: "work" or "tmp". */
-int session_top_open(struct session *s, const char *name, struct session_top *ret, sbr_error *err)
-    must_check;
-void session_top_close(struct session_top *top);
 
 /* replay.c */
 /* The recorded cells of this kernel before that number; NULL and an error when some are missing. */
@@ -301,7 +287,9 @@ json_t *session_figures_limits(const struct session *s);
 json_t *session_ports(const struct session *s);
 void session_note_port(struct session *s, const sbr_event *event);
 /* What a living sandbox is given: another host, another package.  Each answers the client. */
-void session_grant_host(struct session *s, struct connection *c, const char *text);
+/* `move`: a session whose sandbox has no way out is copied into one that has, and the answer is
+ * that of a copy. */
+void session_grant_host(struct session *s, struct connection *c, bool move, const char *text);
 
 /* session_package.c */
 void session_grant_package(struct session *s, struct connection *c, const char *name);
@@ -414,6 +402,16 @@ void cell_without_kernel(struct session *s, const char *reason);
 void cell_stop_it(struct session *s, enum cell_stop why);
 /* The kernel's run is over; `result` is NULL when it failed. */
 void cell_lost(struct session *s, const sbr_result *result);
+
+/* Its time stands still, or goes on. */
+void cell_hold_time(struct session *s, bool hold);
+
+/* cell_input.c */
+void cell_input_asked(struct kernel *k, const struct frame *frame);
+/* A line of the client: "text", or the end of the input. */
+void cell_input_given(struct session *s, struct connection *c, const json_t *line);
+/* The client of the cell is there no more. */
+void cell_input_left(struct session *s);
 
 /* cell_display.c */
 void cell_display_begin(struct cell *cell);

@@ -216,8 +216,8 @@ static void end_kernel(struct kernel *k, const char *reason)
 }
 
 static const struct session_hooks hooks = { operation_handle, kernel_words_handle, end_kernel,
-                                            supervisor_lose,  supervisor_go_on,    copy_session,
-                                            leave_spare,      spare_go_on };
+                                            supervisor_lose,  supervisor_go_on,    cell_input_left,
+                                            copy_session,     leave_spare,         spare_go_on };
 
 /* Makes the directory and the process; *ret_fd is what the process will speak on. */
 static int begin(struct session *s, int (*start)(struct session *s, sbr_error *err), int *ret_fd,
@@ -283,7 +283,7 @@ int supervisor_create(const sbr_request *req, const struct session_bounds *bound
     if (check(req, &s.language, err) < 0)
         return err->code;
     spare_name_key(req, s.language, bounds, s.spare.key);
-    if (spare_take(s.spare.key, req->caller, bounds, ret))
+    if (spare_take(s.spare.key, req, bounds, ret))
         return 0;
     if (begin(&s, execute, &fd, err) < 0)
         return err->code;
@@ -392,6 +392,10 @@ static int begin_copy(struct session *s, struct connection *c, sbr_error *err)
 
     made.request.limits = s->limits;
     made.bounds.held = false; /* it outlives the prompt */
+    if (s->opens) {
+        made.request.network = *s->opens;
+        made.spare.key[0] = '\0'; /* spare sessions have no network */
+    }
     for (size_t i = 0; i < made.request.publish.n; i++)
         made.request.publish.rules[i].port = 0; /* this session has those ports */
     made.replay.files = snapshot_take(s, s->cells + 1, err);

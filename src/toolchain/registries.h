@@ -22,6 +22,8 @@ void registries_add_text(struct buf *text, const char *data, size_t len);
 /* Adds a file, or NAME=VALUE, without its credentials: users and passwords of addresses, values of
  * settings with such names, PEM blocks. */
 void registries_add_plain(struct buf *text, const char *data, size_t len);
+/* True for a setting whose value is a credential by its name. */
+bool registries_is_secret_name(const char *word, size_t len);
 /* True for files that contain only credentials. */
 bool registries_is_secret_file(const char *path);
 

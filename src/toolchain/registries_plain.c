@@ -92,7 +92,7 @@ static const char *skip_blanks(const char *at, const char *end)
     return at;
 }
 
-static bool is_secret_name(const char *word, size_t len)
+bool registries_is_secret_name(const char *word, size_t len)
 {
     for (size_t i = 0; i < ARRAY_LEN(secret_names); i++) {
         size_t part = strlen(secret_names[i]);
@@ -186,7 +186,7 @@ static void pass_word(struct scan *s)
     while (end < s->end && is_word(*end))
         end++;
     pass(s, end);
-    if (is_secret_name(word, (size_t)(end - word)))
+    if (registries_is_secret_name(word, (size_t)(end - word)))
         s->at = setting_end(s, word, end);
 }
 

@@ -20,7 +20,14 @@
 #define EGRESS_NAME "sandbox-run-egress"
 
 /* File descriptors that egress finds open; it has no others. */
-enum egress_fd { EGRESS_LINK, EGRESS_ALIVE, EGRESS_CONFIG, EGRESS_PAGE, N_EGRESS_FDS };
+enum egress_fd {
+    EGRESS_LINK,
+    EGRESS_ALIVE,
+    EGRESS_CONFIG,
+    EGRESS_PAGE,
+    N_EGRESS_FDS,
+    EGRESS_SECRETS = N_EGRESS_FDS, /* only with secrets: the link to sandbox-run-secrets */
+};
 
 /* How the sandbox's connections reach the listeners, best first. */
 enum egress_way {

@@ -28,7 +28,7 @@
 #include "base/sha256.h"
 #include "wire/handover_msg.h"
 
-#define ENGINE_VERSION 3u
+#define ENGINE_VERSION 4u
 #define ENGINE_CALLER_SIZE 64
 #define ENGINE_LABEL_SIZE 32
 #define ENGINE_LANGUAGE_SIZE 64
@@ -63,6 +63,7 @@ struct engine_request {
     char policy[ENGINE_POLICY_SIZE];
     char image[SHA256_HEX_SIZE]; /* its id in the store; empty: the host's files */
     uint32_t stage;
+    uint32_t share; /* percent that the caller may hold as one of several; 0: no bound */
     uint64_t memory_bytes;
     uint32_t has_blueprint; /* a sealed memory file with the encoded blueprint is attached */
 };

@@ -15,6 +15,7 @@
 #include "changes/apply.h"
 #include "changes/deliver.h"
 #include "changes/node.h"
+#include "model/executes.h"
 
 #define WORK "/work/"
 #define MOST_LOADED (64 << 20)
@@ -182,17 +183,49 @@ static int refuse_copy(const struct build_artifact *a, const char *dir, sbr_erro
                    shown, dir);
 }
 
-/* Files come first: with a link that leads out, all else is there. */
+static int refuse_executed(const struct build_artifact *a, const char *what, sbr_error *err)
+{
+    char shown[200];
+
+    text_copy_visibly(shown, sizeof(shown), a->path, strlen(a->path));
+    return err_set(err, SBR_E_DENIED, "build",
+                   "'%s' (%s) is what others execute or trust, so it was not copied; all else was; "
+                   "have the build make none, or make it where the tool has no artifacts",
+                   shown, what);
+}
+
+/* Goes on after what is refused.  `git status` below the copies, or an editor that opens them,
+ * would act on what the build has chosen. */
 static int copy_kind(const struct build_artifacts *artifacts, bool link, int tree_fd, int dir_fd,
                      const char *dir, sbr_error *err)
 {
     int r = 0;
 
-    for (size_t i = 0; i < artifacts->n; i++)
-        if (artifacts->items[i].link == link &&
-            copy_one(tree_fd, dir_fd, &artifacts->items[i]) < 0 && r == 0)
-            r = refuse_copy(&artifacts->items[i], dir, err);
+    for (size_t i = 0; i < artifacts->n; i++) {
+        const struct build_artifact *a = &artifacts->items[i];
+        size_t start;
+        const char *what = executes_path(a->path, link ? NODE_LINK : NODE_FILE, &start);
+
+        if (a->link != link)
+            continue;
+        if (what)
+            r = r ? r : refuse_executed(a, what, err);
+        else if (copy_one(tree_fd, dir_fd, a) < 0 && r == 0)
+            r = refuse_copy(a, dir, err);
+    }
     return r;
+}
+
+/* Files come first: with a link that leads out, all else is there. */
+static int copy_all(const struct build_artifacts *artifacts, int tree_fd, int dir_fd,
+                    const char *dir, sbr_error *err)
+{
+    sbr_error second;
+    int r = copy_kind(artifacts, false, tree_fd, dir_fd, dir, err);
+
+    return copy_kind(artifacts, true, tree_fd, dir_fd, dir, r ? &second : err) < 0 && r == 0
+               ? err->code
+               : r;
 }
 
 int build_artifacts_copy(const struct build_artifacts *artifacts, const char *dir,
@@ -209,9 +242,7 @@ int build_artifacts_copy(const struct build_artifacts *artifacts, const char *di
         return 0;
     if (changeset_open(artifacts->changes_id, &changeset, err) < 0)
         return err->code;
-    r = copy_kind(artifacts, false, changeset.tree_fd, dir_fd, dir, err);
-    if (r == 0)
-        r = copy_kind(artifacts, true, changeset.tree_fd, dir_fd, dir, err);
+    r = copy_all(artifacts, changeset.tree_fd, dir_fd, dir, err);
     changeset_close(&changeset);
     return r;
 }

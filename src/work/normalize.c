@@ -213,7 +213,7 @@ static size_t take_float(struct place p, struct buf *out)
     return n;
 }
 
-/* In this order: an id has digits that could begin a time. */
+/* In this order: an id has digits that could begin a time.  Floats are the last. */
 static const struct {
     const char *name;
     taker *take;
@@ -267,7 +267,7 @@ static size_t take(unsigned int which, struct place p, struct buf *out)
     return 0;
 }
 
-int normalize_text(unsigned int which, const char *text, size_t len, struct buf *out)
+static void pass(unsigned int which, const char *text, size_t len, struct buf *out)
 {
     struct place p = { text, text + len };
     bool inside = false; /* of a word, or of what a normaliser wrote earlier */
@@ -282,5 +282,24 @@ int normalize_text(unsigned int which, const char *text, size_t len, struct buf 
         inside = isalnum((unsigned char)p.at[n - 1]) || strchr("_.>", p.at[n - 1]);
         p.at += n;
     }
+}
+
+/* A float loses digits: of 12.0:36 stays 12:36, which is a time.  The others write words that no
+ * normaliser takes, and a float that was written stays, so that a second pass is enough. */
+int normalize_text(unsigned int which, const char *text, size_t len, struct buf *out)
+{
+    const unsigned int floats = 1u << (N - 1);
+    struct buf first;
+
+    if (!(which & floats) || which == floats) {
+        pass(which, text, len, out);
+        return out->failed ? -1 : 0;
+    }
+    buf_init(&first, out->max);
+    pass(which, text, len, &first);
+    if (first.data)
+        pass(which, first.data, first.len, out);
+    out->failed |= first.failed;
+    buf_done(&first);
     return out->failed ? -1 : 0;
 }

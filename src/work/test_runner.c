@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "work/node_tool.h"
+#include "work/test_scripts.h"
 
 #define REPORT "/work/" TEST_RUNNER_REPORT
 
@@ -67,6 +68,22 @@ static const struct test_runner runners[] = {
       test_report_parse_unittest, REPORT_ON_STDERR, NULL, NULL },
     { "bats", "bash", WORDS("bats", "--formatter", "tap", "."), test_report_parse_tap,
       REPORT_ON_STDOUT, NULL, NULL },
+    { "prove", "perl", WORDS("sh", "-c", TEST_SCRIPT_PROVE(REPORT), "test"), test_report_parse_tap,
+      REPORT_IN_FILE, NULL, NULL },
+    { "rspec", "ruby", WORDS("sh", "-c", TEST_SCRIPT_RSPEC(REPORT), "test"), test_report_parse_tap,
+      REPORT_IN_FILE, NULL, NULL },
+    { "minitest", "ruby", WORDS("sh", "-c", TEST_SCRIPT_MINITEST(REPORT), "test"),
+      test_report_parse_tap, REPORT_IN_FILE, NULL, NULL },
+    { "phpunit", "php", WORDS("sh", "-c", TEST_SCRIPT_PHPUNIT(REPORT), "test"),
+      test_report_parse_junit, REPORT_IN_FILE, NULL, NULL },
+    { "busted", "lua", WORDS("busted", "-o", "TAP"), test_report_parse_tap, REPORT_ON_STDOUT, NULL,
+      NULL },
+    { "meson", "c", WORDS("sh", "-c", TEST_SCRIPT_MESON(REPORT), "test"), test_report_parse_junit,
+      REPORT_IN_FILE, NULL, NULL },
+    { "ctest", "c", WORDS("sh", "-c", TEST_SCRIPT_CTEST(REPORT), "test"), test_report_parse_junit,
+      REPORT_IN_FILE, NULL, NULL },
+    { "automake", "c", WORDS("sh", "-c", TEST_SCRIPT_AUTOMAKE(REPORT), "test"),
+      test_report_parse_tap, REPORT_IN_FILE, NULL, NULL },
     { "make", "c", WORDS("make", "test"), NULL, REPORT_ON_STDOUT, NULL, NULL },
 };
 
@@ -115,7 +132,22 @@ static const struct {
     { "node", "*.test.mjs", "", true },
     { "node", "*.test.cjs", "", true },
     { "bats", "*.bats", "", true },
+    { "prove", "Makefile.PL", "", false },
+    { "prove", "Build.PL", "", false },
+    { "rspec", ".rspec", "", false },
+    { "rspec", "*_spec.rb", "describe", true },
+    { "minitest", "test_*.rb", "initest", true },
+    { "minitest", "*_test.rb", "initest", true },
+    { "phpunit", "phpunit.xml*", "", false },
+    { "busted", ".busted", "", false },
+    { "busted", "*_spec.lua", "describe", true },
+    { "meson", "meson.build", "test(", true },
+    { "ctest", "CMakeLists.txt", "enable_testing", false },
+    { "ctest", "CMakeLists.txt", "CTest", false },
+    { "ctest", "CMakeLists.txt", "add_test", true },
+    { "automake", "configure.ac", "AM_INIT_AUTOMAKE", false },
     { "make", "Makefile", "\ntest:", false },
+    { "prove", "*.t", "", true },
 };
 
 static const struct test_runner *find(const struct signs *project, enum signs_reach reach)
@@ -134,7 +166,8 @@ int test_runner_find(const struct signs *project, const char *name, const struct
     if (name && !*ret)
         return err_set(err, SBR_E_NOT_FOUND, "test",
                        "there is no test runner '%.60s'; give one of vitest, jest, mocha, node, "
-                       "go, maven, junit, cargo, pytest, unittest, bats and make",
+                       "go, maven, junit, cargo, pytest, unittest, bats, prove, rspec, minitest, "
+                       "phpunit, busted, meson, ctest, automake and make",
                        name);
     if (!*ret)
         *ret = find(project, SIGNS_NEAR);

@@ -43,11 +43,13 @@ int tested_prepare(struct tested *t, const struct test_runner *runner, sbr_reque
                           .installs = t->installs };
     req->command = runner->words != NULL;
     req->complete = true;
+    req->of_project = req->command;
     if (work_limits_set(&req->limits, err) < 0 ||
         request_set_text(&req->language, runner->language, err) < 0 || make_folder(t, req, err) < 0)
         return err->code;
-    if (runner->package && !runner->missing && !t->installs_nothing &&
-        request_add_dep(req, runner->package, err) < 0)
+    /* What the host has installed for Python is not seen beside the project's own packages. */
+    if (runner->package && (!runner->missing || !strcmp(runner->language, "python")) &&
+        !t->installs_nothing && request_add_dep(req, runner->package, err) < 0)
         return err->code;
     for (const char *const *word = runner->words; word && *word; word++)
         if (request_add_arg(req, *word, err) < 0)

@@ -47,10 +47,6 @@ static int copy_base(const struct verification *v, bool alone, sbr_request *req,
     req->network.mode = base->network.mode;
     req->network_given = base->network_given;
     req->network_asked = base->network_asked;
-    memcpy(req->caller, base->caller, sizeof(req->caller));
-    req->audit = base->audit;
-    req->audit_code = base->audit_code;
-    req->audit_bytes = base->audit_bytes;
     req->keep = req->diff = req->keep_output = req->check = req->command = false;
     req->tty = (struct request_tty){ 0 };
     output_rules_done(&req->outputs);

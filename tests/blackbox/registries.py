@@ -3,6 +3,7 @@ import contextlib
 import http.server
 import io
 import os
+import ssl
 import tarfile
 import threading
 import zipfile
@@ -41,19 +42,41 @@ class Registry(http.server.ThreadingHTTPServer):
         self.asked = []
         self.package = b""
         self.pages = {}  # instead of Python's
+        self.scheme, self.tls = "http", None
+        self.wants = None  # the Authorization without which nobody gets a page
 
     @property
     def port(self):
         return self.server_address[1]
 
     @property
+    def base(self):
+        return f"{self.scheme}://localhost:{self.port}"
+
+    @property
     def url(self):
-        return f"http://localhost:{self.port}/simple"
+        return f"{self.base}/simple"
+
+    def get_request(self):
+        """TLS begins in the thread of the request, so that one that never does holds up no other."""
+        connection, address = super().get_request()
+        if self.tls:
+            connection = self.tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        return connection, address
+
+    def handle_error(self, request, client_address):
+        """A client that trusts nobody just leaves."""
 
 
 class Answer(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.server.asked.append(self.path)
+        if self.server.wants and self.headers.get("Authorization") != self.server.wants:
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", 'Basic realm="packages"')
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         pages = self.server.pages or {"/simple/curious/": b'<a href="/curious-1.0.tar.gz">curious-1.0.tar.gz</a>',
                                       "/curious-1.0.tar.gz": self.server.package}
         body = pages.get(self.path, b"")
@@ -68,8 +91,12 @@ class Answer(http.server.BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def serving():
+def serving(tls=None):
+    """`tls`: the paths of a certificate for localhost and its key."""
     server = Registry()
+    if tls:
+        server.scheme, server.tls = "https", ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        server.tls.load_cert_chain(*tls)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     try:

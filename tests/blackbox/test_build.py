@@ -92,6 +92,17 @@ def test_artifacts_leave_the_directory_by_no_link(root, folder):
     assert (folder / "elsewhere/victim").read_text() == "old"
 
 
+@pytest.mark.skipif(not support.have("npm"), reason="there is no npm here")
+def test_artifacts_that_others_execute_are_not_copied(root, folder):
+    """`git status` among the copies would run the build's command."""
+    script = "mkdir -p dist/.git && echo new > dist/plain && echo x > dist/.envrc && echo '[core]' > dist/.git/config && ln -s plain dist/to"
+    path, out = project(folder, {"package.json": json.dumps({"name": "x", "version": "1.0.0", "scripts": {"build": script}})}), folder / "copied"
+    done = sandbox_run("build", "--artifacts", str(out), path, caller=root)
+    assert done.returncode == 126 and b"is what others execute or trust, so it was not copied; all else was" in done.stderr, done
+    assert (out / "dist/plain").read_text() == "new\n"
+    assert sorted(file.name for file in out.rglob("*") if not file.is_dir()) == ["plain", "to"]
+
+
 def test_links_among_artifacts_stay_among_them(root, folder):
     """A link that the build chose leads whoever uses the copies, as the caller."""
     recipe = ("all:\n\t@mkdir -p out/deep && echo 1 > out/lib.so.1 && echo 2 > out/zz && ln -s lib.so.1 out/lib.so\n"

@@ -72,6 +72,19 @@ def test_options_win_over_the_project_over_the_user_over_the_default(place):
     assert answer["files"]["project"] == {"path": str(place.projects), "state": "read"} and not answer["notes"]
 
 
+def test_limits_of_the_compiler_are_the_users_word(place):
+    place.write(place.own, "compile_limits:\n  memory: 64m\n  pids: 9\n")
+    rows, _ = place.config()
+    assert source(rows["compile_limits.pids"]) == ("9", "user", 3) and "compile_limits.cpus" not in rows
+    place.write(place.own, "compile_limits: {timeout: 1ms}\n")
+    words = ["-l", "c", "-c", f"int main(void) {{ return {os.getpid()} * 0; }} /* {place.home} */"]
+    result = result_of("run", *words, caller=place.caller, env=place.env, cwd=place.project)
+    assert (result["_status"], result["outcome"]) == (124, "compile_failed"), result
+    result = result_of("run", "--compile-limit", "timeout=60s", *words, caller=place.caller, env=place.env,
+                       cwd=place.project)
+    assert result["exit_code"] == 0, result
+
+
 def test_a_run_gets_what_the_files_say(place):
     place.write(place.own, "limits: {timeout: 300ms}\n")
     result = result_of("exec", "--", "sleep", "100", caller=place.caller, env=place.env, cwd=place.project)
@@ -141,6 +154,7 @@ def test_only_a_file_that_is_trusted_as_it_is_counts(place):
     ("network:\n  mode: none\n  allow_hosts: [a.test]\n", "config.yaml:3: in 'network.allow_hosts': the mode reaches"),
     ("network: {allow_hosts: [localhost]}\n", "config.yaml:1: in 'network.allow_hosts': "),
     ("policy: loose\n", "config.yaml:1: in 'policy': there is no policy 'loose'"),
+    ("compile_limits:\n  memory: much\n", "config.yaml:2: in 'compile_limits.memory': "),
     ("backend: lxc\n", "config.yaml:1: in 'backend': there is no backend 'lxc'"),
     ("languages: [{binary: /usr/bin/python3}]\n", "needs 'file', or 'name' with 'binary' or 'version'"),
     ("a: [\n", "config.yaml:"),

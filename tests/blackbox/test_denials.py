@@ -175,6 +175,15 @@ def test_a_file_that_the_machine_lacks_too_has_no_remedy_that_fails():
         look_for(pathlib.Path(folder, "missing.csv"))
 
 
+def test_what_is_mounted_is_not_asked_for_a_file_that_the_program_named(root):
+    """It may be an automounter's, which would ask the host that the program put into the path."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="sbr-test-") as folder:
+        missing = f"{folder}/host.example/missing"
+        run = support.sandbox_run("exec", "--", "cat", missing, prefix=(
+            "unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$1" && shift && exec "$@"', "-", folder))
+    assert f"--volume {missing}:{missing}:ro would allow it" in run.stderr.decode(), run
+
+
 def look_for(missing):
     run = support.sandbox_run("exec", "--", "cat", str(missing))
     assert f"sandbox-run: not found: {missing} is neither in the sandbox nor on this machine\n" in run.stderr.decode()

@@ -333,13 +333,16 @@ def test_watchers_are_bounded_and_of_their_sandbox(http):
 
 
 def test_commands_and_code_count_for_the_rate(http):
-    """As cells and runs do; what only asks does not."""
+    """As cells and runs do, and so does all that works inside; looking from outside and ending do not."""
     key = http.token("slow", "--rate", "2")
     status, made = create(http, key)
     assert status == 201, made
     mine = {"tcp": True, "X_Access_Token": key, "E2b_Sandbox_Id": made["sandboxID"]}
     assert http.ask("POST", "/execute", {"code": "1"}, **mine).status == 200
-    for path in ("/execute", "/process.Process/Start"):
+    for path in ("/execute", "/process.Process/Start", "/process.Process/List", "/contexts", "/filesystem.Filesystem/ListDir"):
         assert http.ask("POST", path, {"code": "1"}, **mine).status == 429, path
-    assert http.ask("POST", "/process.Process/List", {}, **mine).status == 200
-    http.ask("DELETE", f"/sandboxes/{made['sandboxID']}", tcp=True, X_API_Key=key)
+    for path in ("/contexts", "/files?path=/work/a"):
+        assert http.ask("GET", path, **mine).status == 429, path
+    assert http.ask("GET", "/health", **mine).status == 204
+    assert http.ask("GET", f"/sandboxes/{made['sandboxID']}", tcp=True, X_API_Key=key).status == 200
+    assert http.ask("DELETE", f"/sandboxes/{made['sandboxID']}", tcp=True, X_API_Key=key).status == 204

@@ -138,3 +138,20 @@ def test_malformed_and_oversized(judge):
     assert judge.ask("GET", f"/file/{urllib.parse.quote('../x', safe='')}").status == 404
     assert judge.ask("GET", "/version").json()["copyOutOptional"] and judge.ask("GET", "/ws").status == 501
     assert gateway.children_are_gone(judge)
+
+
+def test_a_kept_stream_is_what_the_program_wrote(judge):
+    """Behind a NUL, too: its length was right, and what came back behind the NUL was the gateway's memory."""
+    done = run(judge, cmd("/bin/sh", "-c", "printf 'a\\0'; head -c 9000 /dev/zero | tr '\\0' b", copyOutCached=["stdout"]))[0]
+    kept = judge.ask("GET", f"/file/{done['fileIds']['stdout']}").body
+    assert kept == b"a\0" + b"b" * 9000, kept[:100]
+
+
+def test_large_files_go_in_and_out(judge):
+    """Read and written beside the loop: by value, from the store and into it, and as stdin."""
+    data = "\x01" * 300_000
+    first = run(judge, cmd("/bin/sh", "-c", "cat a a > b", copyIn={"a": {"content": data}}, copyOut=["b"], copyOutCached=["b"]))[0]
+    assert first["files"]["b"] == data * 2, str(first)[:300]
+    kept = {"fileId": first["fileIds"]["b"]}
+    second = run(judge, cmd("/bin/sh", "-c", "wc -c; wc -c < c", copyIn={"c": kept}, files=[kept, *FILES[1:]]))[0]
+    assert second["files"]["stdout"].split() == ["600000", "600000"], second

@@ -1,4 +1,5 @@
 """HOME or the current directory is another user's, as with sudo: their links and settings lead root nowhere."""
+import contextlib
 import os
 import shutil
 import subprocess
@@ -102,13 +103,16 @@ def test_links_of_another_user_are_not_written_through(theirs):
     assert sorted(os.listdir(theirs.parent / "own")) == ["project"]
 
 
-def test_a_link_that_comes_and_goes_leads_to_no_volume(theirs, caller):
-    """The way is a directory while it is looked at, and a link while it is mounted."""
+@contextlib.contextmanager
+def way_that_changes(theirs, caller):
+    """A third user exchanges the directory `real`, which has a project, for the link, all the time."""
     third = str(support.ORDINARY_UID - 1)
     (theirs / "real/project").mkdir(parents=True)
+    (theirs / "real/project/secret").write_text("harmless")
     os.chown(theirs, int(third), int(third))
     if caller == support.Callers.USER:
         give(theirs.parent / "own")
+        give(theirs / "real")
     swap = ("import ctypes, sys\n"
             "libc, (a, b) = ctypes.CDLL(None), (one.encode() for one in sys.argv[1:])\n"
             "print(flush=True)\n"
@@ -117,10 +121,18 @@ def test_a_link_that_comes_and_goes_leads_to_no_volume(theirs, caller):
                                  theirs / "way", theirs / "real"], stdout=subprocess.PIPE)
     try:
         swapping.stdout.readline()
-        for _ in range(12):
-            done = sandbox_run("run", "--allow-degraded", "--project", str(theirs / "real/project"), "--lang", "bash",
-                               "--code", "cat secret", caller=caller)
-            assert b"PRIVATE" not in done.stdout, done
+        yield theirs / "real/project"
     finally:
         swapping.kill()
         swapping.communicate()
+
+
+@pytest.mark.parametrize("words", [("--project", "{}"), ("--volume", "{}:/data:ro"), ("--volume", "{}:/data:rw"),
+                                   ("--volume", "{}/secret:/data/secret:ro")], ids=["project", "ro", "rw", "file"])
+def test_a_link_that_comes_and_goes_leads_to_no_volume(theirs, caller, words):
+    """The way is a directory while it is looked at, and a link while it is mounted."""
+    with way_that_changes(theirs, caller) as project:
+        for _ in range(12):
+            done = sandbox_run("run", "--allow-degraded", *(word.format(project) for word in words), "--lang", "bash",
+                               "--code", "cat secret /data/secret", caller=caller)
+            assert b"PRIVATE" not in done.stdout, done

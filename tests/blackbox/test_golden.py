@@ -1,5 +1,6 @@
 """golden: commands against what they are expected to print and to write."""
 import json
+import subprocess
 import xml.etree.ElementTree as tree
 
 import jsonschema
@@ -59,6 +60,24 @@ def test_each_difference_is_shown_and_can_be_taken_over(root, cases):
     assert (cases / "new/tree/out/deep/model.txt").read_text() == "class C\n  end\n"
     suite = tree.fromstring(golden(root, cases, "--format", "junit", status=0).stdout)
     assert (suite.get("tests"), suite.get("failures")) == ("3", "0")
+
+
+@pytest.mark.container
+def test_expected_files_that_others_execute_are_named_first(root, folder):
+    """`git status` among the expected files would run what the command has chosen."""
+    canary = folder / "canary"
+    make = ("mkdir -p .git/objects .git/refs; echo ref: refs/heads/a > .git/HEAD; echo made > plain; "
+            f"printf '[core]\\nfsmonitor = touch {canary}\\n' > .git/config; touch .git/objects/x .git/refs/x")
+    put(folder / "project", {"cases/one/command": make})
+    cases = folder / "project/cases"
+    done = golden(root, cases, "--update", "--yes")
+    assert (cases / "one/tree/plain").read_text() == "made\n" and not (cases / "one/tree/.git/config").exists()
+    assert b"executed" in done.stderr and b"--also PATH" in done.stderr, done.stderr
+    subprocess.run(["git", "status"], cwd=cases / "one/tree", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    assert not canary.exists()
+    change = done.stderr.decode().split("sandbox-run apply ")[1].split()[0]
+    done = sandbox_run("apply", change, "--yes", "--also", "one/tree/.git/config", caller=root)
+    assert (cases / "one/tree/.git/config").exists(), done.stderr
 
 
 @pytest.mark.container

@@ -25,7 +25,7 @@ def _http(tmp_path_factory):
     folder = tmp_path_factory.mktemp("http")
     settings = folder / "config" / "sandbox-run"
     settings.mkdir(parents=True)
-    (settings / "config.yaml").write_text("http: {memory: 2300m}\n")
+    (settings / "config.yaml").write_text("http: {memory: 2300m, share: 100}\n")
     (settings / "config.yaml").chmod(0o600)
     with gateway.Gateway(folder / "g", env={"XDG_CONFIG_HOME": str(folder / "config")}) as running:
         yield running
@@ -115,7 +115,7 @@ def test_work_on_code_is_reserved_with_its_own_limits(http, path, body):
                                              ("verify_code", {"language": "python", "code": "x = 1"})])
 def test_a_call_of_an_agent_is_reserved_with_its_stages(http, tool, arguments):
     def call(name, *options):
-        agent = Agent(http, name + os.urandom(4).hex(), *options)
+        agent = Agent(http, name + os.urandom(4).hex(), "--packages", *options)
         return agent.modern("tools/call", tool_call(tool, arguments))
 
     with held(http, {**HOLDS, "limits": {"memory": "512m"}}):

@@ -213,7 +213,9 @@ def test_ids_of_another_tenant_are_ids_of_nothing(http):
     built = http.ask("POST", "/v1/builds", MAKES, token=http.mine).json()
     done = http.run({"args": ["echo", "1"], "keep_output": True}, token=http.mine)
     assert http.ask("PUT", "/v1/workspaces/shared/files/a", b"1", token=http.mine).status == 204
-    ids = {"executions": done["id"], "sessions": session, "changes": built["changes_id"], "workspaces": "shared"}
+    many = http.ask("POST", "/v1/batch", {"requests": [{"args": ["true"]}]}, token=http.mine, Prefer="respond-async")
+    ids = {"executions": done["id"], "sessions": session, "changes": built["changes_id"], "workspaces": "shared",
+           "batch": many.headers["Location"].rsplit("/", 1)[1]}
     routes = subprocess.run([gateway.PROGRAM, "--routes"], capture_output=True, check=True, text=True).stdout.splitlines()
     seen = set()
     for method, path in sorted((route.split(" ") for route in routes if "{" in route), key=lambda route: route == MAKES_ITS_OWN):

@@ -4,7 +4,9 @@ import concurrent.futures
 import contextlib
 import json
 import os
+import pathlib
 import signal
+import socket
 
 import pytest
 
@@ -144,3 +146,50 @@ def test_a_front_that_hangs_is_replaced(tmp_path):
         assert engine.within(support.DEADLINE, lambda: len(set(gateway.fronts(http)) - set(before)) == 2)
         assert http.ask("GET", "/healthz").status == 200 and http.ask("GET", "/healthz", tcp=True).status == 200
         assert not set(before) & set(gateway.fronts(http))
+
+
+SHOUT = "head -c 50000000 /dev/zero | tr '\\0' 'x'"
+
+
+def test_a_result_is_held_once(tmp_path):
+    """The event of the end, a description and a batch point at it; a run whose result and event were counted was forgotten."""
+    body = {"args": ["sh", "-c", SHOUT], "limits": {"output_bytes": 60_000_000}}
+    with gateway.Gateway(tmp_path / "g") as http, contextlib.closing(http.connect()) as connection:
+        connection.request("POST", "/v1/executions", json.dumps(body), {"Content-Type": "application/json", "Accept": "application/x-ndjson"})
+        reply, last = connection.getresponse(), b""
+        for line in reply:
+            last = line
+        end = json.loads(last)
+        assert end["type"] == "end" and end["result"]["stdout"] == "x" * 50000000
+        assert http.ask("GET", reply.headers["Location"]).json()["result"] == end["result"]
+        batch = http.ask("POST", "/v1/batch", {"requests": [body]}).json()["results"]
+        assert [one["stdout"] for one in batch] == ["x" * 50000000]
+        # Two results of 48 MiB, and, while the second is written, its output; each was there twice more.
+        assert http.memory_kib("VmHWM") < 232 << 10, http.memory_kib("VmHWM")
+
+
+@pytest.mark.parametrize("tcp", (False, True))
+def test_requests_before_the_end_of_a_client_are_answered(http, tcp):
+    """More of them than the channel to the gateway holds at once."""
+    data = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" * 2000
+    with contextlib.closing(http.connect(tcp)) as client:
+        client.connect()
+        client.sock.sendall(data)
+        client.sock.shutdown(socket.SHUT_WR)
+        answer = b""
+        while piece := client.sock.recv(65536):
+            answer += piece
+    assert answer.count(b"HTTP/1.1 200") == 2000
+
+
+def test_the_gateway_ends_while_a_thread_has_a_result(tmp_path):
+    """What the thread uses is not freed under it."""
+    noise = "head -c 9500000 /dev/zero | tr '\\0' '\\1'"
+    for _ in range(3):
+        with gateway.Gateway(tmp_path / "g") as http:
+            http.ask("POST", "/v1/executions", {"args": ["sh", "-c", noise]}, Prefer="respond-async")
+            tasks = pathlib.Path(f"/proc/{http.process.pid}/task")
+            assert engine.within(support.DEADLINE, lambda: len(list(tasks.iterdir())) > 1)
+            http.process.send_signal(signal.SIGTERM)
+            http.process.send_signal(signal.SIGINT)  # at once, without a wait for what runs
+            http.process.wait(support.DEADLINE)

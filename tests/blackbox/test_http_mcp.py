@@ -167,9 +167,9 @@ def test_a_token_bounds_its_tools(http):
     assert agent.modern("tools/call", tool_call("create_session", {"language": "bash"})).json()["error"]["code"] == -32602
     run = {"language": "bash", "code": "echo $((1 + 1))"}
     assert agent.data("run_code", **run, memory_mb=128)["stdout"] == "2\n"
-    for more, said in (({"memory_mb": 256}, "--limit memory="), ({"network": "full"}, "token with --network full"),
+    for more, said in (({"memory_mb": 256}, "--limit memory="), ({"network": "full"}, "token with another --network"),
                        ({"allow_hosts": ["example.org"]}, "at most"), ({"packages": ["x"]}, "no packages"),
-                       ({"language": "python"}, "languages only: bash")):
+                       ({"language": "python"}, "it allows bash")):
         refused = agent.refusal("run_code", **{**run, **more})
         assert refused.startswith("denied: ") and said in refused and "sandbox-run mcp" not in refused
     assert agent.refusal("run_command", command="id").startswith("denied: ")
@@ -221,7 +221,7 @@ def test_calls_end_with_their_client_and_count_for_the_token(http):
         assert "begun" in iter_until(stream, "begun")
         second = agent.modern("tools/call", tool_call("list_languages", {}))
         assert second.status == 429 and int(second.headers["Retry-After"]) >= 1
-        assert second.json()["error"]["message"].startswith("the token allows no more calls now")
+        assert second.json()["error"]["message"].startswith("as many runs of this tenant as its token allows")
     assert gateway.children_are_gone(http)
     assert engine.within(10, lambda: agent.modern("tools/call", tool_call("list_languages", {})).status == 200)
     agent.initialize()

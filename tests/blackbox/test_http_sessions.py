@@ -269,6 +269,7 @@ def test_paths_of_the_host_build_nothing(http, path, body, field):
 
 def test_a_package_that_cannot_be_installed_is_the_requests_fault(http):
     """Not the machine's, which would be 501."""
-    reply = http.ask("POST", "/v1/sessions", {"language": "python", "deps": ["no-such-package-of-sandbox-run"]}, token=http.secret)
+    reply = http.ask("POST", "/v1/sessions", {"language": "python", "deps": ["no-such-package-of-sandbox-run"]},
+                     token=http.token("installs", "--packages"))
     assert reply.status == 422 and reply.json()["code"] == "invalid", reply.body
     assert "no-such-package-of-sandbox-run" in reply.json()["detail"]

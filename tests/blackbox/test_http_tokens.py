@@ -56,7 +56,8 @@ def test_ceilings_hold(http):
                         ({"language": "bash", "code": ":", "allow_degraded": True}, "allow_degraded")):
         reply = http.ask("POST", "/v1/executions", body, token=token)
         assert reply.status == 403 and reply.json()["errors"][0]["pointer"] == f"#/{field}", reply.body
-    assert http.ask("GET", "/metrics", token=token).status == 403
+    own = http.ask("GET", "/metrics", token=token)
+    assert own.status == 200 and b"tenant_starts_total" in own.body and b"uptime" not in own.body
     first = http.ask("POST", "/v1/executions", {"language": "bash", "code": "read a"}, token=token, Prefer="respond-async")
     second = http.ask("POST", "/v1/executions", {"language": "bash", "code": ":"}, token=token)
     assert second.status == 429 and int(second.headers["Retry-After"]) >= 1 and second.json()["position"] == 2
@@ -141,6 +142,24 @@ def test_the_rate_of_a_token(http):
     replies = [http.ask("POST", "/v1/executions", {"bad": 1}, token=token) for _ in range(3)]
     assert [reply.status for reply in replies] == [422, 422, 429]
     assert int(replies[2].headers["Retry-After"]) >= 1 and replies[2].json()["code"] == "rate"
+
+
+def test_what_starts_a_sandbox_or_asks_a_kernel_counts_for_the_rate(http):
+    """Looking and ending do not: a client at its rate can still clean up."""
+    token, none = http.token("counts", "--rate", "1"), "0" * 32
+    assert http.ask("GET", "/readyz", token=token).status == 200
+    session, changes = f"/v1/sessions/{none}", f"/v1/changes/{none}"
+    for method, path in (("GET", "/readyz"), ("POST", session + "/restart"), ("POST", session + "/checkpoint"),
+                         ("POST", session + "/rollback"), ("GET", session + "/vars"), ("GET", session + "/files"),
+                         ("PUT", session + "/files/a"), ("GET", session + "/files/a"), ("DELETE", session + "/files/a"),
+                         ("GET", "/v1/workspaces/w/files"), ("PUT", "/v1/workspaces/w/files/a"),
+                         ("GET", "/v1/workspaces/w/files/a"), ("DELETE", "/v1/workspaces/w/files/a"),
+                         ("POST", changes + "/apply"), ("POST", changes + "/undo")):
+        reply = http.ask(method, path, {} if method in ("POST", "PUT") else None, token=token)
+        assert reply.status == 429 and reply.json()["code"] == "rate", (method, path, reply.status)
+    for method, path in (("GET", session), ("DELETE", session), ("POST", session + "/interrupt"), ("DELETE", changes),
+                         ("DELETE", "/v1/workspaces/w"), ("DELETE", f"/v1/executions/{none}")):
+        assert http.ask(method, path, token=token).status == 404, (method, path)
 
 
 def test_ids_belong_to_their_tenant(http):
@@ -241,3 +260,18 @@ def test_the_disk_is_reserved(tmp_path):
             assert http.ask("DELETE", first.headers["Location"]).status == 202
             assert gateway.engine.within(20, lambda: http.ask("GET", first.headers["Location"]).json()["status"] == "done")
             assert http.run({**large, "workspace": "two"})["exit_code"] == 1, "its stdin is empty"
+
+
+def test_a_grant_is_shown(http):
+    """All that a token may ask for, as data."""
+    def show(which):
+        return subprocess.run([support.SANDBOX_RUN, "token", "show", which], env=http.env, capture_output=True, check=False,
+                              timeout=support.DEADLINE)
+
+    http.token("shown", "--limit", "memory=64m", "--allow-host", "192.0.2.1:443", "--images", "debian:12")
+    grant = json.loads(show("shown").stdout)
+    assert grant["allow_hosts"] == "192.0.2.1:443" and grant["images"] == "debian:12" and grant["name"] == "shown", grant
+    assert "64m" in json.dumps(grant["limits"]) or 64 << 20 in grant["limits"].values(), grant
+    assert json.loads(show(grant["id"]).stdout) == grant
+    assert json.loads(show("local").stdout)["network"] == "full"
+    assert show("nobody").returncode != 0 and b"there is no token 'nobody'" in show("nobody").stderr

@@ -36,7 +36,7 @@ class Repository:
         self.server.shutdown()
         self.server.server_close()
 
-    def add(self, name, version, files, depends=""):
+    def add(self, name, version, files, depends="", links=()):
         top = self.folder / f"{name}-{version}"
         control = top / "DEBIAN/control"
         control.parent.mkdir(parents=True)
@@ -49,6 +49,9 @@ class Repository:
             (top / path).write_bytes(content)
             (top / path).chmod(0o755)
             os.utime(top / path, (1700000000, 1700000000))
+        for path, target in links:
+            (top / path).parent.mkdir(parents=True, exist_ok=True)
+            (top / path).symlink_to(target)
         made = self.folder / f"{name}_{version}_all.deb"
         subprocess.run(["dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "--build", top, made], check=True, stdout=subprocess.DEVNULL)
         data = made.read_bytes()
@@ -133,6 +136,26 @@ def test_the_sources_of_a_file_open_no_private_address(root, folder, repository)
     assert not repository.asked
     done = sandbox_run("image", "build", file, caller=root, env={**env, "SANDBOX_RUN_REGISTRIES": source.split("/")[2]})
     assert done.returncode == 0 and repository.asked, done.stderr
+
+
+@pytest.mark.container
+def test_a_hostile_package_reads_nothing_of_the_installer(caller, folder, repository):
+    """Where packages are unpacked there are neither the settings of apt nor variables of the caller nor a network."""
+    env = {"SANDBOX_RUN_CACHE": str(folder / "cache"), "HOME": str(folder), **repository.env,
+           "https_proxy": "http://somebody:a-password@127.0.0.1:3128"}
+    if caller == support.Callers.USER and os.geteuid() == 0:
+        os.chown(folder, support.ORDINARY_UID, support.ORDINARY_UID)
+    file = folder / "bad.yaml"
+    repository.add("base-evil", "1", {"usr/share/doc/x": b"x"},
+                   links=[("usr/share/base-passwd/passwd.master", "/proc/self/environ"),
+                          ("usr/share/base-passwd/group.master", "/tmp/apt/first")])
+    file.write_text(json.dumps({"packages": ["base-evil", "tiny-shell"], "sources": [repository.source], "env": ["PATH=/usr/bin"]}))
+    done = sandbox_run("image", "build", file, caller=caller, env=env)
+    assert done.returncode == 0, done.stderr
+    done = sandbox_run("exec", "--image", "localhost/bad", "--", "busybox", "cat", "/etc/passwd", "/etc/group", caller=caller, env=env)
+    said = done.stdout + done.stderr
+    assert b"LC_ALL=C" in done.stdout, "the link was not followed, so nothing was tried"
+    assert b"a-password" not in said and b"APT_CONFIG" not in said and b"Dir::Etc" not in said, said
 
 
 WORDS = """

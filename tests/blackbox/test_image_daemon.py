@@ -14,16 +14,17 @@ from waiting import SOON
 
 
 @contextlib.contextmanager
-def daemon(path, reply):
-    """Answers one request, and keeps its first line."""
+def daemon(path, *replies):
+    """Answers so many requests, and keeps the first line of each."""
     asked = []
 
     def serve():
-        with contextlib.suppress(OSError):
-            peer, _ = listener.accept()
-            with peer, peer.makefile("rb") as lines:
-                asked.append(b"".join(iter(lines.readline, b"\r\n")).split(b"\r\n")[0].decode())
-                peer.sendall(reply)
+        for reply in replies:
+            with contextlib.suppress(OSError):
+                peer, _ = listener.accept()
+                with peer, peer.makefile("rb") as lines:
+                    asked.append(b"".join(iter(lines.readline, b"\r\n")).split(b"\r\n")[0].decode())
+                    peer.sendall(reply)
 
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
@@ -57,6 +58,33 @@ def test_an_image_of_a_daemon_is_asked_for_once_and_runs(place, folder):
     assert place("exec", "--image", "docker-daemon:app:1").stdout == b"first\n"  # it is here now
     assert b"docker-daemon:app:1" in place("image", "list").stdout
     assert place("image", "rm", "docker-daemon:app:1").returncode == 0
+
+
+def test_an_image_of_the_daemon_comes_before_a_registry(place, folder):
+    """As with Docker: a name that the daemon has is not looked for elsewhere, and one that it has not, is."""
+    ref = oci_images.Layout(folder / "layout").add([archive(oci_images.busybox_members())], Env=["PATH=/bin"], Cmd=["cat", "/app/data"])
+    subprocess.run(["skopeo", "copy", "--quiet", "--insecure-policy", ref, f"docker-archive:{folder}/app.tar:app:1"], check=True)
+    saved = b"HTTP/1.0 200 OK\r\nContent-Type: application/x-tar\r\n\r\n" + (folder / "app.tar").read_bytes()
+    with daemon(folder / "socket", b"HTTP/1.0 200 OK\r\n\r\n{}", saved) as asked:
+        done = place("exec", "--image", "127.0.0.1:1/app:1")
+        assert (done.returncode, done.stdout) == (0, b"first\n"), done.stderr
+    assert asked == ["GET /images/127.0.0.1:1/app:1/json HTTP/1.0", "GET /images/127.0.0.1:1/app:1/get HTTP/1.0"]
+    (folder / "socket").unlink()
+    with daemon(folder / "socket", b"HTTP/1.0 404 Not Found\r\n\r\n{}") as asked:
+        done = place("image", "pull", "--quiet", "127.0.0.1:9/other:1")
+    assert done.returncode and b"127.0.0.1:9" in done.stderr and len(asked) == 1, done.stderr
+
+
+def test_a_daemon_that_is_not_there_says_why_and_what_to_do(folder):
+    """The reason is the kernel's own, and one sentence says what mends it; DOCKER_HOST names the socket."""
+    gone = folder / "gone"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(gone))  # nobody listens
+        for path, why in ((folder / "none", b"No such file or directory"), (gone, b"Connection refused")):
+            for words, env in ((["--backend", "docker"], {"DOCKER_HOST": f"unix://{path}"}), (["--backend", f"docker:{path}"], {})):
+                done = support.sandbox_run("exec", *words, "--", "true", env=env)
+                assert done.returncode == 125 and str(path).encode() in done.stderr, done.stderr
+                assert why in done.stderr and b"start it, or name its socket" in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("reply, words", [

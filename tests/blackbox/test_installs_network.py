@@ -1,8 +1,10 @@
 """An installer reaches the registries that its client is configured for, and nothing else.
 
-The registry is one of our own on loopback.  Its package is built while it is installed, by code that it brings, and that
-code tries what else there is.
+The registry is one of our own on loopback.  A cpanfile is a program of the project, which runs while packages are
+fetched, and tries what else there is.  A package of Python is built by code that it brings, when all is fetched: that
+code has no network at all.
 """
+import gzip
 import io
 import json
 import os
@@ -52,6 +54,50 @@ PROJECT = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-pat
           '[project]\nname = "curious"\nversion = "1.0"\n'
 SHOW = "import curious, json; print(json.dumps(curious.FOUND))"
 
+# Read for the first time while there is a network, and for the second time when there is none.
+CPANFILE = r"""
+use IO::Socket::IP;
+requires "Curious";
+unless (-e "/deps/found") {
+    mkdir "/deps";
+    my @found;
+    for my $target (qw(TARGETS)) {
+        my ($host, $port) = $target =~ /(.*):(.*)/;
+        my $to = IO::Socket::IP->new(PeerHost => $host, PeerPort => $port, Timeout => 20) or next;
+        print $to "GET /nothing HTTP/1.0\r\n\r\n";
+        push @found, $target if defined <$to>;
+    }
+    open my $file, ">", "/deps/found" or die;
+    print $file join(" ", @found), "\n";
+    for my $name (qw(tcp tcp6 unix dev route)) {
+        open my $in, "<", "/proc/net/$name" or die;
+        print $file "== $name\n", <$in>;
+    }
+    close $file;
+}
+"""
+SHOW_FOUND = 'open my $file, "<", "/deps/found" or die; print <$file>;'
+
+
+def cpan(registry):
+    index = "File: 02packages.details.txt\nLine-Count: 1\n\nCurious 1.0 C/CU/CURIOUS/Curious-1.0.tar.gz\n"
+    registry.pages = {
+        "/modules/02packages.details.txt.gz": gzip.compress(index.encode()),
+        "/authors/id/C/CU/CURIOUS/Curious-1.0.tar.gz": tar_of({
+            "Curious-1.0/Makefile.PL": 'use ExtUtils::MakeMaker; WriteMakefile(NAME => "Curious", VERSION => "1.0");',
+            "Curious-1.0/lib/Curious.pm": "package Curious;\n1;\n"})}
+
+
+def look_around(install, registry, folder, targets, *options, env=None):
+    """What a cpanfile reaches, and what it sees of sockets."""
+    cpan(registry)
+    (folder / "cpanfile").write_text(CPANFILE.replace("TARGETS", " ".join(targets)))
+    env = {"PERL_CPANM_OPT": f"--mirror http://localhost:{registry.port}/ --mirror-only", **(env or {})}
+    result = install("--file", folder / "cpanfile", *options, language="perl", code=SHOW_FOUND, env=env)
+    assert result["exit_code"] == 0, result
+    reached, *parts = result["stdout"].split("== ")
+    return result, set(reached.split()), {part.split("\n", 1)[0]: part.split("\n", 1)[1] for part in parts}
+
 
 def source_package(targets):
     return tar_of({f"curious-1.0/{name}": text for name, text in {
@@ -84,29 +130,34 @@ def install_by_each(caller, folder):
     return installer(caller, folder, SHOW)
 
 
-def test_code_of_a_package_reaches_its_registry_and_sees_nothing_else(install_by_each, registry, other):
-    registry.package = source_package([
-        ["127.0.0.1", registry.port], ["localhost", registry.port], ["127.0.0.1", other.port], ["::1", registry.port],
-        ["localhost", other.port], ["127.0.0.2", registry.port], ["93.184.216.34", 80], ["169.254.169.254", 80],
-        ["elsewhere.example", 443], ["pypi.org", 443]])
-    result = install_by_each("--dep", "curious", env={"PIP_INDEX_URL": registry.url})
-    assert result["outcome"] == "exited" and result["exit_code"] == 0, result
-    found = json.loads(result["stdout"])
-    for host in ("127.0.0.1", "localhost"):
-        assert found[f"{host}:{registry.port}"][0], found
-    for target in (f"127.0.0.1:{other.port}", f"localhost:{other.port}", f"127.0.0.2:{registry.port}",
-                   "93.184.216.34:80", "169.254.169.254:80", "elsewhere.example:443", "pypi.org:443"):
-        assert not found[target][0], target
+def test_what_runs_while_packages_are_fetched_reaches_the_registry_and_nothing_else(install_by_each, registry, other,
+                                                                                    folder):
+    ours = {f"{host}:{registry.port}" for host in ("127.0.0.1", "localhost")}
+    others = [f"127.0.0.1:{other.port}", f"localhost:{other.port}", f"127.0.0.2:{registry.port}", "93.184.216.34:80",
+              "169.254.169.254:80", "elsewhere.example:443", "pypi.org:443"]
+    result, reached, seen = look_around(install_by_each, registry, folder, [*ours, *others])
+    assert reached == ours
     assert not other.asked
     refused = denied(stage(result))
     for one in (("connect", "93.184.216.34:80"), ("connect", "169.254.169.254:80"), ("name", "elsewhere.example"),
                 ("name", "pypi.org")):
         assert one in refused, stage(result)["denials"]
-    sockets = found["tcp"].splitlines()[1:] + found["tcp6"].splitlines()[1:]
+    sockets = seen["tcp"].splitlines()[1:] + seen["tcp6"].splitlines()[1:]
     assert not [line for line in sockets if line.split()[1].endswith(f":{other.port:04X}")], "a listener of the host"
-    assert [line.split(":")[0].strip() for line in found["dev"].splitlines()[2:]] == ["lo"]
-    assert "@" not in found["unix"] and "/run/" not in found["unix"]
-    assert all("lo" in line.split()[0] for line in found["route"].splitlines()[1:])
+    assert [line.split(":")[0].strip() for line in seen["dev"].splitlines()[2:]] == ["lo"]
+    assert "@" not in seen["unix"] and "/run/" not in seen["unix"]
+    assert all("lo" in line.split()[0] for line in seen["route"].splitlines()[1:])
+
+
+def test_code_of_a_package_reaches_nothing(install_by_each, registry):
+    """Not even its own registry, which has fetched it: the network is given back before it is built."""
+    registry.package = source_package([["127.0.0.1", registry.port], ["localhost", registry.port], ["93.184.216.34", 80],
+                                       ["close.sandbox-run.internal", registry.port]])
+    result = install_by_each("--dep", "curious", env={"PIP_INDEX_URL": registry.url})
+    assert result["outcome"] == "exited" and result["exit_code"] == 0, result
+    found = json.loads(result["stdout"])
+    assert not [target for target in found if ":" in target and found[target][0] is True], found
+    assert ("connect", "93.184.216.34:80") in denied(stage(result)), stage(result)["denials"]
 
 
 @pytest.mark.parametrize("words", ["--index-url", "--extra-index-url", "--find-links"])
@@ -130,11 +181,10 @@ def test_an_address_in_a_list_of_the_project_is_named_when_it_is_refused(install
     assert stage(result)["metrics"]["wall_ms"] < 30000, "a refusal is no reason to wait"
 
 
-def test_what_the_operator_adds_is_reached(install_by_each, registry, other):
-    registry.package = source_package([["127.0.0.1", other.port]])
-    env = {"PIP_INDEX_URL": registry.url, "SANDBOX_RUN_REGISTRIES": f"127.0.0.1:{other.port}"}
-    found = json.loads(install_by_each("--dep", "curious", env=env)["stdout"])
-    assert found[f"127.0.0.1:{other.port}"][0], found
+def test_what_the_operator_adds_is_reached(install_by_each, registry, other, folder):
+    target = f"127.0.0.1:{other.port}"
+    _, reached, _ = look_around(install_by_each, registry, folder, [target], env={"SANDBOX_RUN_REGISTRIES": target})
+    assert reached == {target}
 
 
 def test_a_file_of_the_client_counts_as_well(install, registry):
@@ -147,11 +197,18 @@ def test_a_file_of_the_client_counts_as_well(install, registry):
     assert "/curious-1.0.tar.gz" in registry.asked
 
 
-def test_options_for_the_program_open_nothing_for_its_installer(install, registry, other):
-    registry.package = source_package([["127.0.0.1", other.port]])
-    result = install("--dep", "curious", "--network", "allow", "--allow-host", f"127.0.0.1:{other.port}",
-                     env={"PIP_INDEX_URL": registry.url})
-    assert not json.loads(result["stdout"])[f"127.0.0.1:{other.port}"][0]
+def test_the_operators_proxy_is_for_the_way_out_alone(install, registry, other, folder):
+    """What a proxy reaches is not for what runs inside, and neither is the proxy."""
+    target = f"127.0.0.1:{other.port}"
+    _, reached, _ = look_around(install, registry, folder, [target, f"localhost:{other.port}"],
+                                env={"https_proxy": f"http://{target}", "http_proxy": target, "no_proxy": "localhost"})
+    assert not reached and not other.asked
+
+
+def test_options_for_the_program_open_nothing_for_its_installer(install, registry, other, folder):
+    target = f"127.0.0.1:{other.port}"
+    _, reached, _ = look_around(install, registry, folder, [target], "--network", "allow", "--allow-host", target)
+    assert not reached
 
 
 def test_registries_open_nothing_for_the_program(install, registry):

@@ -69,7 +69,7 @@ def files():
 
 def world():
     return {
-        "leftovers": {name for name in support.leftovers() if not name.startswith("process")},
+        "leftovers": {name for name in filter(support.is_ours, support.leftovers()) if not name.startswith("process")},
         "processes": processes(),
         "namespaces": namespaces(),
         "mounts": set(pathlib.Path("/proc/self/mountinfo").read_text().splitlines()),

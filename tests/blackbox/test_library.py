@@ -79,7 +79,7 @@ def streamer(session_folder):
 
 
 STREAM_CASES = ("conversation", "stdin", "much", "metrics", "denials", "held", "passed", "terminal",
-                "threads", "unfit", "template")
+                "threads", "unfit", "template", "command")
 
 
 @pytest.mark.parametrize("case", STREAM_CASES)
@@ -150,7 +150,7 @@ def test_the_header_is_clean_in_c_and_cxx(compiler, flags):
 
 
 def declared():
-    text = re.sub(r"/\*.*?\*/|typedef void [^;]*;", "", HEADER.read_text(), flags=re.S)
+    text = re.sub(r"/\*.*?\*/|typedef (?:void|int) [^;]*;", "", HEADER.read_text(), flags=re.S)
     return set(re.findall(r"\b(sbr_\w+)\(", text))
 
 

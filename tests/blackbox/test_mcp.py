@@ -41,6 +41,10 @@ def test_code_runs_and_its_end_is_told_first(client):
                          stdin="in")
     assert result["structuredContent"]["stdout"] == "a b in\n" and result["structuredContent"]["exit_code"] == 0
     assert [block["text"] for block in result["content"]][1:] == ["stdout:\na b in\n"]
+    data = client.data("run_code", language="bash", code="./tool; ls -l plain", env={"NAME": "of the call"}, files=[
+        {"path": "tool", "content": "#!/bin/sh\necho $NAME\n", "executable": True}, {"path": "plain", "content": ""}])
+    assert data["stdout"].startswith("of the call\n-rw"), data
+    assert "NAME" in client.refusal("run_code", language="bash", code="", env={"A NAME": "x"})
     result = client.tool("run_code", language="python", code="print('before')\nundefined_name")
     ending, stderr, stdout = (block["text"] for block in result["content"])
     assert ending.startswith("exit code 1") and "NameError" in ending and "line 2" in ending
@@ -126,7 +130,7 @@ def test_a_model_reads_nothing_that_a_person_does_not_see(client):
 @pytest.mark.parametrize("arguments, words", [
     ({"timeout_seconds": 21}, ["timeout_seconds", "20s", "--timeout"]),
     ({"memory_mb": 257}, ["memory_mb", "256m", "--memory"]),
-    ({"network": "full"}, ["none", "--network full"]),
+    ({"network": "full"}, ["none", "--network"]),
     ({"network": "localhost"}, ["none"]),
     ({"allow_hosts": ["example.com"]}, ["none"]),
     ({"timeout_seconds": 1e300}, ["timeout_seconds"]),
@@ -149,7 +153,8 @@ def test_no_argument_gives_more_than_the_operator_does(client, arguments, words)
 def test_hosts_can_only_become_fewer(any_caller):
     with served("--network", "allow", "--allow-host", "*.example.com", caller=any_caller) as client:
         run = {"language": "python", "code": "print(1)"}
-        assert "--allow-host evil.test" in client.refusal("run_code", **run, allow_hosts=["evil.test"])
+        text = client.refusal("run_code", **run, allow_hosts=["evil.test"])
+        assert "evil.test" in text and "--allow-host" in text
         assert "10.0.0.1" in client.refusal("run_code", **run, allow_hosts=["10.0.0.1"])
         assert "allow" in client.refusal("run_code", **run, network="full")
         assert client.data("run_code", **run, allow_hosts=["a.example.com"])["stdout"] == "1\n"
@@ -269,7 +274,7 @@ def test_a_session_keeps_variables_and_files(client):
     found = client.data("search_files", session_id=session, pattern="^t.o$")
     assert found == {"matches": [{"path": "d/a.txt", "line": 2, "text": "two"}], "total": 1}
     assert client.data("read_file", session_id=session, path="d/a.txt", offset=4)["content"] == "two\n"
-    assert "more than the operator" in client.refusal("run_cell", session_id=session, code="1", timeout_seconds=21)
+    assert "the operator allows a timeout of at most 20s" in client.refusal("run_cell", session_id=session, code="1", timeout_seconds=21)
     late = client.tool("run_cell", session_id=session, code="while True: pass", timeout_seconds=0.3)
     assert late["isError"] and late["structuredContent"]["session"] == "kept"
     assert [one["session_id"] for one in client.data("list_sessions")["sessions"]] == [session]

@@ -16,6 +16,7 @@ import no_userns
 import support
 from screen import screen_of
 from support import Callers
+from test_foreign_home import way_that_changes
 from test_library import LIBRARY, program  # noqa: F401 (a fixture)
 from waiting import SOON, read_line, wait_until
 
@@ -446,3 +447,35 @@ def test_a_killed_tool_gives_the_terminal_back(machine, caller):
         for undone in (b"\x1b[?1049l", b"\x1b[?25h"):
             screen.wait(lambda undone=undone: undone in screen.bytes)
     assert wait_until(lambda: machine.left() == [])
+
+
+# ---- what a third user can change ----
+
+
+@pytest.fixture(name="theirs")
+def foreign_directory(root):
+    with tempfile.TemporaryDirectory(prefix="sbr-test-", dir="/var/tmp") as folder:
+        os.chmod(folder, 0o755)
+        own = pathlib.Path(folder, "own/project")
+        own.mkdir(parents=True)
+        (own / "secret").write_text("PRIVATE")
+        theirs = pathlib.Path(folder, "theirs")
+        theirs.mkdir()
+        (theirs / "way").symlink_to(own.parent)
+        yield theirs
+
+
+def test_a_link_that_comes_and_goes_opens_no_directory(machine, theirs):
+    """The rule is for what was looked at: the way is a link while the rule is made."""
+    with way_that_changes(theirs, Callers.USER) as project:
+        for _ in range(12):
+            done = machine.run("run", "--volume", f"{project}:{project}:ro", "--lang", "bash", "--code",
+                               f"cat {project}/secret {theirs}/../own/project/secret")
+            assert b"PRIVATE" not in done.stdout, done
+
+
+def test_a_run_makes_no_directory_where_another_user_changes_names(machine, theirs):
+    os.chown(theirs, support.ORDINARY_UID - 1, support.ORDINARY_UID - 1)
+    theirs.chmod(0o777)
+    done = machine.run("run", "--lang", "bash", "--code", "pwd", env={"TMPDIR": str(theirs)})
+    assert done.returncode == 0 and done.stdout.startswith(b"/tmp/"), done

@@ -9,7 +9,7 @@ import support
 from screen import screen_of, shown
 from support import sandbox_run
 
-CTRL_C, CTRL_D = "\x03", "\x04"
+CTRL_C, CTRL_D, CTRL_E, CTRL_G, CTRL_R = "\x03", "\x04", "\x05", "\x07", "\x12"
 UP = "\x1b[A"
 PASTE, PASTED = "\x1b[200~", "\x1b[201~"
 
@@ -137,6 +137,71 @@ def test_a_cell_is_interrupted_and_the_names_stay(own, root):
         screen.end()
 
 
+def test_a_cell_is_recalled_edited_and_run_as_a_whole(own, root):
+    with shown("repl", caller=root, env=own) as screen:
+        prompt = Prompt(screen)
+        screen.type(f"{PASTE}def f(x):\n    y = x\n    return y + 1\n{PASTED}")
+        screen.wait("return y + 1")
+        prompt.type("\r")
+        prompt.type("f(1)\r")
+        screen.type(UP + UP + UP + CTRL_E + " * 20")  # its second line
+        screen.wait("   ...>     y = x * 20\n   ...>     return y + 1")
+        screen.type("\x1b\r")  # Alt-Enter: as it stands
+        prompt.wait()
+        prompt.type("f(2)\r")
+        assert "\n41\n" in screen.text
+        screen.resize(12, 30)
+        screen.type("'" + "é漢" * 12 + "'[-1]\r")  # more than a row, in a small window
+        screen.wait(lambda: re.search(r"'\[-1]\n'漢 ?'\npython>$", screen.text))
+        screen.type(CTRL_D)
+        assert screen.end() == 0
+
+
+def test_the_search_shows_what_it_finds_and_always_comes_back(own, root):
+    with shown("repl", caller=root, env=own) as screen:
+        prompt = Prompt(screen)
+        for line in ("alpha = 5", "beta = alpha + 1", "gamma = 0"):
+            prompt.type(line + "\r")
+        screen.type(CTRL_R + "alpha")
+        screen.wait("search: alpha\n> beta = alpha + 1\n  alpha = 5")
+        prompt.type(CTRL_C)
+        prompt.type("beta\r")
+        assert "\n6\n" in screen.text
+        screen.type("7*7" + CTRL_R + "zzz")
+        screen.wait("nothing has it")
+        screen.type(CTRL_G)
+        screen.wait("python> 7*7")
+        prompt.type("\r")
+        assert "\n49\n" in screen.text
+        screen.type(CTRL_R + "beta =")
+        screen.wait("> beta = alpha + 1")
+        screen.type("\r")
+        screen.wait(lambda: screen.text.endswith("python> beta = alpha + 1"))
+        prompt.type(CTRL_C)
+        screen.type(CTRL_D)
+        assert screen.end() == 0 and screen.settings_are_as_before()
+
+
+def test_what_a_word_can_become_is_a_menu(own, root):
+    with shown("repl", caller=root, env={**own, "NO_COLOR": "1"}) as screen:
+        prompt = Prompt(screen)
+        prompt.type("number, numeral = 1, 2\r")
+        screen.type("num\t")
+        screen.wait(lambda: "\nnumber " in screen.text and " numeral" in screen.text)
+        screen.type("\t\t")
+        screen.wait("python> numeral\n")
+        screen.type("\r")
+        screen.wait(lambda: screen.text.endswith("python> numeral"))
+        prompt.type("\r")
+        assert screen.text.endswith("\n2\npython>")
+        screen.type(":li\t")
+        screen.wait(":limits")
+        prompt.type("\r")
+        screen.type(CTRL_D)
+        assert screen.end() == 0
+        assert not re.search(rb"\x1b\[\d+m", screen.bytes.replace(b"\x1b[7m", b"").replace(b"\x1b[0m", b"")), "no colour"
+
+
 def test_an_interrupt_while_the_kernel_completes_ends_the_line(own, root):
     slow = "import time\nclass Slow:\n    def __dir__(self): time.sleep(1); return ['attribute']\n\nslow = Slow()\n"
     with shown("repl", caller=root, env=own) as screen:
@@ -183,9 +248,9 @@ def test_the_terminal_echoes_nothing_once_a_prompt_is_shown(own, root, folder):
     for line in (folder / "trace").read_text().splitlines():
         if "TCSETS" in line:
             mode = line
-        elif 'write(1, "python> "' in line:
+        elif "write(1, " in line and "python> " in line:
             prompts.append("ICANON" not in mode and "|ECHO|" not in mode)
-    assert prompts == [True, True]
+    assert len(prompts) > 2 and all(prompts)
 
 
 def test_a_terminal_that_can_only_print_has_a_prompt(own, root):
@@ -227,7 +292,12 @@ def test_history_is_of_the_language_and_stays(own, root, folder):
     assert "two" not in (folder / "state/history/bash").read_text()
     with shown("repl", "bash", caller=root, env=own) as screen:
         screen.wait("bash>")
-        screen.type(UP)
+        screen.type(":lang python\r")
+        screen.wait("python>")
+        screen.type(UP)  # a line of bash is none of Python's
+        screen.type(":lang\r")
+        screen.wait(lambda: screen.text.endswith("bash>"))
+        screen.type(UP + UP)
         screen.wait("bash> echo one")
         screen.type("\r")
         screen.wait("\none\n")

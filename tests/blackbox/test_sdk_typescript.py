@@ -1,10 +1,13 @@
 """The SDK for TypeScript: compiled, packed, installed in a clean directory, and used from there."""
 import json
 import os
+import shutil
 import subprocess
 
 import pytest
 
+import engine
+import flaky_service
 import gateway
 import oci_images
 import registry_packages
@@ -15,19 +18,21 @@ SDK = support.REPO / "sdk" / "typescript"
 NODE_ONLY = {"PATH": os.environ.get("PATH", "/usr/bin:/bin")}
 # The example of the README of those who call us by this interface, and everything that the types promise.
 TYPED = """
-import { SandboxExecutor, type ISandboxExecutor, type ExecutionResult, type MountedFile, type SandboxConfig,
-  NotFoundError, SandboxError } from "sandbox-run";
+import { DockerSandboxExecutor, SandboxExecutor, type ISandboxExecutor, type ExecutionResult, type MountedFile,
+  type ResourceStats, type SandboxConfig, NotFoundError, SandboxError } from "sandbox-run";
 const box: ISandboxExecutor = new SandboxExecutor();
-const config: SandboxConfig = { image: "x", timeout: 1, cpuLimit: "0.5", memoryLimit: "1tb", workdir: "/work",
-  network: false, env: { A: "b" } };
+const config: SandboxConfig = { image: "x", timeout: 1, cpuLimit: "0.5", memoryLimit: "1tb", workdir: "/app",
+  networkMode: "none", readOnly: true, env: { A: "b" } };
+const docker: ISandboxExecutor = new DockerSandboxExecutor("/var/run/docker.sock");
 const files: MountedFile[] = [{ path: "a", content: new Uint8Array(1), mode: 0o755 }, { path: "b", hostPath: "/b" }];
 const result: Promise<ExecutionResult> = box.execute("true", config, files);
 const healthy: Promise<boolean> = box.healthCheck();
-const peak: number | undefined = (await result).resourceUsage?.maxMemoryMb;
+const stats: ResourceStats | undefined = (await result).resourceUsage;
+const peak: number | undefined = stats?.maxMemoryMb;
 const known: SandboxError = new NotFoundError("x");
 // @ts-expect-error: a time is a number
 const wrong: SandboxConfig = { timeout: "5s" };
-export { healthy, known, peak, wrong };
+export { docker, healthy, known, peak, wrong };
 """
 
 
@@ -35,9 +40,10 @@ def install(place):
     """What `npm pack` makes of the sources, in a directory with nothing else."""
     modules = registry_packages.npm("sdk-typescript", SDK)
     subprocess.run(["cp", "-r", SDK, place / "source"], check=True)
+    shutil.rmtree(place / "source" / "dist", ignore_errors=True)
     (place / "source" / "node_modules").symlink_to(modules)
     env = {**NODE_ONLY, "HOME": str(place), "npm_config_cache": str(place / "cache"), "npm_config_loglevel": "error"}
-    subprocess.run(["node", modules / "typescript/bin/tsc", "-p", place / "source", "--skipLibCheck"], check=True, env=env)
+    # As a user does it: the package is compiled by `npm pack` itself.
     subprocess.run(["npm", "pack", "--pack-destination", place], cwd=place / "source", check=True, env=env,
                    stdout=subprocess.DEVNULL)
     archive, = place.glob("*.tgz")
@@ -56,7 +62,7 @@ def sdk_installed(tmp_path_factory):
 @pytest.fixture(name="service", scope="module")
 def http_service(tmp_path_factory):
     with gateway.Gateway(tmp_path_factory.mktemp("http") / "g") as running:
-        yield {"baseUrl": f"http://{running.address}", "token": running.token("sdk")}
+        yield {"baseUrl": f"http://{running.address}", "token": running.token("sdk", "--network", "full")}
 
 
 @pytest.fixture(name="play", params=["local", "http"])
@@ -138,6 +144,53 @@ print([seen, run.stdout, names, (await box.languages()).some((one) => one.name =
                      [["NotFoundError", True, "not_found"], ["InvalidRequestError", True, "invalid"],
                       ["InvalidRequestError", True, "invalid"], ["BinaryNotFoundError", True, "not_found"],
                       "AbortError"], True]
+
+
+@pytest.mark.parametrize("play", ["local"], indirect=True)
+def test_the_executor_of_docker_uses_its_socket(play, folder):
+    given = play(f"""
+const docker = new sdk.DockerSandboxExecutor({json.dumps(str(folder / "none"))}), plain = new sdk.DockerSandboxExecutor();
+const said = await docker.execute("true").catch((error) => [error.name, error.message]);
+print([(await plain.execute("pwd; cat x", {{ workdir: "/app", readOnly: true }}, [{{ path: "x", content: "1" }}])).stdout,
+  await plain.healthCheck(), await docker.healthCheck(), ...said]);
+""")
+    assert given[:4] == ["/app\n1", True, False, "UnsupportedError"] and f"{folder}/none" in given[4], given
+
+
+@pytest.mark.container
+def test_who_leaves_or_cancels_ends_what_runs(play, service, request):
+    """At once: the service itself would wait for another reader for 15 seconds."""
+    given = play("""
+const box = new SandboxExecutor(HERE), said = [];
+const slow = { language: "python", code: "import time; print('begun', flush=True); time.sleep(1000)", limits: { memory: "64m" } };
+for await (const event of box.stream(slow)) if (event.type === "stdout") break;
+const read = async (signal) => { for await (const event of box.stream(slow, { signal })); };
+for (const one of [(signal) => box.run(slow, { signal }), (signal) => box.execute("sleep 1000", {}, [], { signal }), read])
+  await one(AbortSignal.timeout(2000)).catch((error) => said.push(error.name));
+print(said);
+""")
+    assert given == ["TimeoutError"] * 3
+    if request.node.callspec.params["play"] == "http":
+        by = {"base_url": service["baseUrl"], "token": service["token"]}
+        left = [one["id"] for one in test_sdk_python.asked_of(by, "/v1/executions?limit=100")["executions"]]
+        assert len(left) > 3
+        assert engine.within(8, lambda: all(test_sdk_python.asked_of(by, f"/v1/executions/{one}")["status"] in ("done", "failed")
+                                            for one in left))
+
+
+@pytest.mark.parametrize("play", ["local"], indirect=True)
+def test_only_what_may_be_repeated_is(play):
+    with flaky_service.FlakyService(flaky_service.script()) as flaky:
+        said = play(f"""
+const box = new SandboxExecutor({{ baseUrl: {json.dumps(flaky.address)} }}), said = [];
+const files = [{{ path: "a", content: "" }}], python = {{ language: "python", code: "x" }};
+for (const call of [async () => (await box.run(python)).stdout, () => box.test({{ files }}),
+  async () => (await box.verify(python)).verdict, () => box.build({{ files }}), () => box.profile(python),
+  async () => (await box.languages()).length])
+  said.push(await call().catch((error) => ({{ ConnectionError: "lost", BusyError: "busy" }})[error.name] ?? String(error)));
+print(said);
+""")
+        flaky_service.judge(flaky, said)
 
 
 @pytest.mark.container

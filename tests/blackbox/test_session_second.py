@@ -215,6 +215,23 @@ def test_a_living_session_gets_a_package(folder):
             session.close()
 
 
+def test_a_large_package_takes_no_memory_of_the_supervisor(folder):
+    """A registry chooses how large: 150 kB packed."""
+    file = "given-1.0-py3-none-any.whl"
+    packed = io.BytesIO(wheel_of("given", "answer = 42\n"))
+    with zipfile.ZipFile(packed, "a", zipfile.ZIP_DEFLATED, compresslevel=1) as wheel:
+        wheel.writestr("large/data.bin", bytes(120 << 20))
+    with serving() as server:
+        server.pages = {"/simple/given/": f'<a href="/{file}">{file}</a>'.encode(), f"/{file}": packed.getvalue()}
+        session = Session(folder / "state", env={"PIP_INDEX_URL": server.url, "SANDBOX_RUN_CACHE": str(folder / "cache")})
+        try:
+            assert session.json("dep", session.id, "given")["dep"] == "given"
+            assert session.value("import os, given\nos.path.getsize(os.path.dirname(given.__file__) + '/large/data.bin')") == str(120 << 20)
+            assert sessions.peak_mib(session.supervisor()) < 64
+        finally:
+            session.close()
+
+
 @pytest.mark.skipif(not support.have("npm"), reason="there is no npm here")
 def test_a_living_session_of_javascript_gets_a_package(folder):
     """By `require` and by `import`, in cells and in files; also one that a cell has looked for in vain."""

@@ -1,14 +1,17 @@
 """Out of file descriptors, processes or room on a disk: one true sentence that says what is lacking, and no harm after."""
+import contextlib
 import http.client as http_client
 import os
 import pathlib
 import resource
+import socket
 import subprocess
 import tempfile
 
 import pytest
 
 import gateway
+import sessions
 import support
 from waiting import wait_until
 
@@ -75,6 +78,33 @@ def test_a_gateway_that_had_no_descriptor_runs_again_when_it_has(root):
                 resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
         assert refused > 5
         assert http.run({"args": ["echo", "hi"]})["stdout"] == "hi\n"
+
+
+@pytest.mark.container
+def test_a_session_without_descriptors_rests_until_it_has_some(root, tmp_path):
+    """A client that waits is no reason to look without a pause; it is served as soon as one is free."""
+    one = sessions.Session(tmp_path / "state", lang="sh")
+    pid = one.supervisor()
+    before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    try:
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, before[1]))  # what it holds stays
+        with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as peer:
+            peer.connect(str(tmp_path / "state" / "sessions" / one.id / "socket"))
+            slept = switches(pid)
+            assert wait_until(lambda: switches(pid) > slept + 5)
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+            peer.settimeout(support.DEADLINE)
+            peer.sendall(b'{"op":"info"}\n')
+            assert b'"ready"' in peer.recv(65536)
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+        one.close()
+
+
+def switches(pid):
+    """How often it has waited."""
+    text = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return int(text.split("\nvoluntary_ctxt_switches:")[1].split()[0])
 
 
 @pytest.fixture(name="few")

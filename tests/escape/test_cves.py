@@ -119,7 +119,7 @@ class TestRuncCve2025_31133_52565_52881:
         assert "is a device" in result["error"]["message"]
 
     @pytest.mark.parametrize("target", ["/proc", "/proc/sys", "/dev/null", "/etc/passwd", "/usr/x",
-                                        "/work", "/tmp/x", "/x/../proc", "/sys"])
+                                        "/work", "/tmp", "/x/../proc", "/sys"])
     def test_no_volume_covers_what_is_ours(self, scene, target):
         result = support.result_of("exec", "--volume", f"{scene.data}:{target}", "--", "true")
         assert result["error"]["code"] == "invalid"

@@ -154,6 +154,8 @@ static int print_plan(const sbr_request *req, const struct features *features, s
     }
     if (!in.policy)
         return err_set(err, SBR_E_NOT_FOUND, "policy", "there is no '%s'", req->policy);
+    if (req->workdir && features->user_namespaces && strcmp(req->workdir, INSIDE_WORK) != 0)
+        in.new_workdir = req->workdir; /* as a job has it: no machine here has the directory */
     plan_trees_fill(&in, trees);
     json =
         planner_make(&in, &plan, err) == 0 ? plan_to_json(plan, true) : result_error_to_json(err);

@@ -18,7 +18,6 @@ HALVES = {
     ("src/egress/connection.c", "src/egress/flow.c"): "what is relayed, against one limit of bytes",
     ("src/explain/diagnose.c", "src/explain/diagnose_frames.c"): "the place of an error",
     ("src/explain/diagnose_source.c", "src/explain/diagnose_wording.c"): "the words of a suggestion",
-    ("src/model/request.c", "src/model/request_trees.c"): "the request",
     ("src/monitor/notify_network.c", "src/monitor/seccomp_notify.c"): "answers to notifications",
     ("src/session/connection_answers.c", "src/session/connection_lines.c"): "lines of clients and their answers",
 }

@@ -453,8 +453,6 @@ def table_problems(root):
     problems += compare_executed(read(root, "SECURITY.md"), read(root, "src/model/executes.c"))
     problems += compare_outcomes(result, read(root, "src/model/result.c"))
     problems += compare_keys("docs/result.md", result, read(root, "src/model/result_json.c"), False)
-    problems += compare_keys("docs/request.md", read(root, "docs/request.md"),
-                             read(root, "src/model/request_json.c"), False)
     problems += compare_keys("docs/engine.md: Status", part(read(root, "docs/engine.md"), "Status"),
                              read(root, "src/engine/engine_status.c"), True)
     problems += compare_policies(read(root, "docs/policies.md"),

@@ -26,6 +26,7 @@ ORDER = (
     "image",
     "job",
     "config",
+    "admit",
     "lib",
     "session",
     "work",
@@ -33,6 +34,7 @@ ORDER = (
     "engine",
     "http",
     "dialect",
+    "edit",
     "cli",
 )
 PUBLIC = "sandboxrun.h"
@@ -43,19 +45,22 @@ PUBLIC = "sandboxrun.h"
 MAY_INCLUDE = {layer: set(ORDER[:rank]) for rank, layer in enumerate(ORDER)}
 MAY_INCLUDE["egress"] = {"base", "model", "wire"}
 MAY_INCLUDE["publish"] = {"base", "model", "wire"}
+MAY_INCLUDE["secrets"] = {"base", "model", "wire"}
 MAY_INCLUDE["front"] = {"base", "wire"}
 MAY_INCLUDE["init"] = {"base", "model", "wire", "plan", "confine"}
 MAY_INCLUDE["worker"] = {"base", "model", "wire", "plan", "confine"}
 MAY_INCLUDE["live"] = {"base"}
 MAY_INCLUDE["generate"] = {"base", "model", "plan"}
 # The command line is a client like every other: it runs, plans and probes through lib/ and never looks into a job.
-MAY_INCLUDE["cli"] = {"base", "model", "plan", "explain", "lib", "work"}
+MAY_INCLUDE["cli"] = {"base", "model", "plan", "explain", "lib", "work", "edit"}
+# An editor for any client with a terminal.
+MAY_INCLUDE["edit"] = {"base"}
 # So is the server for agents, whatever its transport, and the HTTP gateway.
-MAY_INCLUDE["mcp"] = {"base", "model", "plan", "explain", "lib"}
+MAY_INCLUDE["mcp"] = {"base", "model", "plan", "explain", "admit", "lib"}
 MAY_INCLUDE["work"] = {"base", "model", "plan", "explain", "lib"}
-MAY_INCLUDE["http"] = {"base", "model", "wire", "config", "lib", "mcp"}
+MAY_INCLUDE["http"] = {"base", "model", "wire", "config", "admit", "lib", "mcp"}
 # Dialects are maps in front of the gateway's own calls.
-MAY_INCLUDE["dialect"] = {"base", "model", "plan", "lib", "http"}
+MAY_INCLUDE["dialect"] = {"base", "model", "plan", "admit", "lib", "http"}
 MAY_INCLUDE_ONLY = {
     "http": {
         "changes/apply.h",  # /v1/changes
@@ -97,6 +102,7 @@ MAY_INCLUDE_ONLY = {
         "config/audit.h",  # audit
         "config/config.h",  # config; what holds for a run
         "config/config_find.h",  # the same, for the lean program
+        "config/gateway_options.h",  # serve hands them on
         "config/retention.h",  # what goes by itself after a run
         "config/trust.h",  # trust
         "image/image_store.h",  # image

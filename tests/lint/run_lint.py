@@ -15,6 +15,8 @@ from pathlib import Path
 import budgets
 import calls
 import documents
+import doors
+import fields
 import hostile
 import layers
 import names
@@ -151,6 +153,8 @@ QUICK = {
     "calls": lambda _build: calls.check(tree.ROOT),
     "names": lambda _build: names.check(tree.ROOT),
     "documents": lambda _build: documents.check(tree.ROOT),
+    "doors": lambda _build: doors.check(tree.ROOT),
+    "fields": lambda _build: fields.check(tree.ROOT),
     "hostile": lambda _build: hostile.check(tree.ROOT),
     "python": check_python,
     "shell": check_shell,

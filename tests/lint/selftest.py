@@ -11,10 +11,21 @@ from pathlib import Path
 import budgets
 import calls
 import documents
+import doors
+import fields
 import hostile
 import layers
 import names
 import tidy
+
+# Two routes.
+ROUTES = """static const struct route routes[] = {
+    { "GET", "/a", a, SCOPE_RUN, ROUTE_STARTS, 200, "a", "ROUTES" },
+    ROW("POST", "/b", b, ROUTE_JSON | ROUTE_LOOKS,
+        200, "b"),
+    { 0 },
+};
+"""
 
 # check, file, text, a part of the expected report (None: accepted)
 CASES = (
@@ -98,7 +109,37 @@ CASES = (
     (hostile, "src/session/a.c", "renameat(a, b, c, d);\n", "O_CREAT or rename() is reserved"),
     (hostile, "src/mcp/a.c", "fd = mkostemp(path, 0);\n", "O_CREAT or rename() is reserved"),
     (hostile, "src/session/a.c", "json_rename(a); n->renamed(b); link(a);\n", None),
+    (doors, "src/dialect/a.c", "f(); r = sbr_request_new(a, b);\n", "a.c:1: sbr_request_new() makes a request past"),
+    (doors, "src/mcp/a.c", "\nr = request_from_value(a, &b, c);\n", "a.c:2: request_from_value() makes"),
+    (doors, "src/cli/a.c", "r = request_new(a, b);\n", "a.c:1: request_new() makes a request past"),
+    (doors, "src/cli/options.c", "request_new(a, b); grant->hosts[0];\n", None),
+    (doors, "src/admit/admit_tool.c", "request_new(a, b); my_request_new(c);\n", None),
+    (doors, "src/dialect/a.c", "n = x->tenant.ceilings.value[0];\n", "'ceilings' of a grant is compared in src/admit"),
+    (doors, "src/http/a.c", "return grant->per_minute;\n", "'per_minute' of a grant"),
+    (doors, "src/http/a.c", "x = x->tenant.network;\n", "'network' of a grant"),
+    (doors, "src/http/a.c", "x = options->hosts; req->network.mode = 0; /* grant->hosts */\n", None),
+    (doors, "src/http/token_command.c", "tenant->hosts[0] = tenant->network;\n", None),
+    (doors, "src/admit/a.c", "grant->ceilings = grant->hosts;\n", None),
+    (doors, "src/dialect/a.c", ROUTES, None),
+    (doors, "src/dialect/a.c", ROUTES.replace(" | ROUTE_LOOKS", ""), "a.c:3: POST /b needs one of"),
+    (doors, "src/dialect/a.c", ROUTES.replace("ROUTE_STARTS", "0"), "a.c:2: GET /a needs one of"),
+    (doors, "src/dialect/a.c", ROUTES.replace("| ROUTE_LOOKS", "| ROUTE_LOOKS | ROUTE_COUNTED"), "a.c:3: POST /b needs"),
+    (doors, "src/dialect/a.c", "static const struct route routes[] = {\n    { 0 },\n};\n", "without a row"),
 )
+
+# A matrix without a hole, and all that makes requests.
+MATRIX = {
+    **{f"src/{name}": "request_new(a, b);\n" for name in doors.MAKES},
+    "src/http/route.c": 'const struct route routes[] = {\n    { "POST", "/b", b, ROUTE_STARTS },\n};\n',
+    "src/model/bounds.h": 'BOUND(BOUND_NONE, "") BOUND(BOUND_RUNS, "runs") BOUND(BOUND_DISK, "disk")\n',
+    "src/mcp/tools.json": '{"tools": [{"name": "work", "timeout_seconds": 1}]}\n',
+    "tests/doors.def": 'FAMILY(one, "RUNS DISK")\nDOOR("POST /b", one)\nDOOR("tool work", one)\n',
+}
+
+
+def with_rows(old, new):
+    return {**MATRIX, "tests/doors.def": MATRIX["tests/doors.def"].replace(old, new)}
+
 
 # What the documents are compared with, in small.
 CONFINE = """#define RUN (1u << ROLE_RUN)
@@ -333,17 +374,39 @@ HOSTILE = {f"src/{name}": "".join(part + ";" for part in _CALLS.split(";")
            for name in HOSTILE_FILES}
 HOSTILE_PAGE = " ".join(f"`{name}`" for name in HOSTILE_FILES)
 
+# One field with all of its names, and each place that says the same.
+FIELDS = {
+    fields.TABLE: 'FIELD(tag, TEXT, tag, NO_SETTER, ANYONE, ALONE, NONE, "a string", .option = "tag",\n'
+                  '      .mcp = "tag", .docker = "label", .config = "tag")\nC_TEXT(tag, sbr_request_set_tag)\n',
+    "include/sandboxrun.h": "int sbr_request_set_tag(sbr_request *req, const char *tag);\n",
+    "docs/request.md": "\n## Fields\n\n| `tag` | string | a name |\n", "docs/configuration.md": "`tag`",
+    "sdk/typescript/src/api.ts": "\n  request: {\n    tag?: string;\n  };\n",
+    "src/cli/option_groups.c": '{ 0, "tag", "NAME" }', "src/mcp/tools.json": '{"$field": "tag"}',
+    "src/cli/docker_options.c": '{ 0, "label", true }',
+}
+
 # check, {file: text}, a part of the expected report
 TREES = (
+    (fields, FIELDS, None),
+    (fields, {**FIELDS, "include/sandboxrun.h": ""}, "include/sandboxrun.h: 'sbr_request_set_tag' is missing"),
+    (fields, {**FIELDS, "docs/request.md": ""}, "docs/request.md: Fields: 'tag' is missing"),
+    (fields, {**FIELDS, "docs/request.md": FIELDS["docs/request.md"].replace("string", "boolean")},
+     "'tag' is of type string, not boolean"),
+    (fields, {**FIELDS, "docs/request.md": FIELDS["docs/request.md"] + "| `old` | string | |\n"}, "'old' is no field"),
+    (fields, {**FIELDS, "sdk/typescript/src/api.ts": "\n  request: {\n    tag?: number;\n  };\n"}, "'tag' is number;"),
+    (fields, {**FIELDS, "src/mcp/tools.json": ""}, "src/mcp/tools.json: 'tag' of"),
+    (fields, {**FIELDS, "src/cli/docker_options.c": ""}, "src/cli/docker_options.c: 'label' of"),
+    (fields, {**FIELDS, "src/cli/option_groups.c": ""}, "src/cli/option_groups.c: 'tag' of"),
+    (fields, {**FIELDS, "docs/configuration.md": ""}, "docs/configuration.md: 'tag' of"),
     (calls, {"src/cli/s.c": _ROOT, "src/job/a.c": "int job_a(void)\n{\n    job_b0();\n}\n",
              "src/job/b.c": _WAYS}, None),
     (calls, {"src/cli/s.c": _ROOT, "src/job/a.c": "int job_a(void)\n{\n    job_b();\n}\n",
              "src/job/b.c": "int job_b(void)\n{\n    job_a();\n}\n"},
              "a circle of calls: a.c, b.c"),
-    (calls, {"src/cli/s.c": _ROOT, "src/model/request.c": "int request_a(void)\n{\n    request_b();\n}\n",
-             "src/model/request_trees.c": "int request_b(void)\n{\n    request_a();\n}\n"}, None),
-    (calls, {"src/cli/s.c": _ROOT, "src/model/request.c": "int request_a(void)\n{\n}\n",
-             "src/model/request_trees.c": "int request_b(void)\n{\n}\n"}, "forms no circle with"),
+    (calls, {"src/cli/s.c": _ROOT, "src/egress/connection.c": "int connection_a(void)\n{\n    flow_b();\n}\n",
+             "src/egress/flow.c": "int flow_b(void)\n{\n    connection_a();\n}\n"}, None),
+    (calls, {"src/cli/s.c": _ROOT, "src/egress/connection.c": "int connection_a(void)\n{\n}\n",
+             "src/egress/flow.c": "int flow_b(void)\n{\n}\n"}, "forms no circle with"),
     (calls, {"src/cli/s.c": _ROOT, "src/job/b.c": _WAYS,
              "src/job/a.c": "static job_step *const t[] = {\n    job_b0, job_b1, job_b2, job_b3,\n};\n"
                             "int job_a(void)\n{\n    t[0]();\n}\n"},
@@ -356,6 +419,13 @@ TREES = (
     (hostile, {**HOSTILE, hostile.PAGE: HOSTILE_PAGE, "src/base/json_read.c": "f();\n"},
      "src/base/json_read.c has no json_load*()"),
     (hostile, {**HOSTILE, hostile.PAGE: HOSTILE_PAGE}, None),
+    (doors, MATRIX, None),
+    (doors, {**MATRIX, "src/admit/admit_tool.c": ""}, "src/admit/admit_tool.c makes no request"),
+    (doors, with_rows('DOOR("POST /b", one)\n', ""), "the door 'POST /b' has no row"),
+    (doors, with_rows('DOOR("tool work", one)\n', ""), "the door 'tool work' has no row"),
+    (doors, with_rows("tool work\", one)\n", "tool work\", one)\nDOOR(\"POST /c\", one)\n"), "there is no door 'POST /c'"),
+    (doors, with_rows("RUNS DISK", "RUNS"), "the bound DISK has to stand once in the rows of the family one"),
+    (doors, with_rows("RUNS DISK", "RUNS DISK DISK"), "the bound DISK has to stand once in the rows of the family one"),
 )
 
 

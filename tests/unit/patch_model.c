@@ -13,10 +13,11 @@ struct cursor {
 
 static bool next_line(struct cursor *c, struct text *ret)
 {
-    const char *start = c->text.data + c->at, *end;
+    const char *start, *end;
 
     if (c->at >= c->text.len)
         return false;
+    start = c->text.data + c->at;
     end = memchr(start, '\n', c->text.len - c->at);
     *ret = (struct text){ start, end ? (size_t)(end - start) + 1 : c->text.len - c->at };
     c->at += ret->len;

@@ -765,5 +765,5 @@ void model_name(const struct model_arch *arch, int number, char *name, size_t si
 bool model_has(const char *policy)
 {
     return strcmp(policy, "egress") != 0 && strcmp(policy, "front") != 0 &&
-           strcmp(policy, "publish") != 0;
+           strcmp(policy, "publish") != 0 && strcmp(policy, "secrets") != 0;
 }

@@ -107,9 +107,13 @@ static void looser_values_are_left_out_with_a_note(void **state)
 static void keys_of_the_users_own_file_are_refused(void **state)
 {
     static const char *const own[] = {
-        "audit: true\n",         "retention:\n  cache_age: 1d\n",
-        "include: ['.env']\n",   "languages:\n  - {name: python, binary: /x}\n",
-        "policy: ./mine.yaml\n", "exclude: ['!x']\n",
+        "audit: true\n",
+        "retention:\n  cache_age: 1d\n",
+        "include: ['.env']\n",
+        "languages:\n  - {name: python, binary: /x}\n",
+        "policy: ./mine.yaml\n",
+        "exclude: ['!x']\n",
+        "compile_limits:\n  memory: 1g\n",
     };
 
     (void)state;
@@ -124,6 +128,33 @@ static void keys_of_the_users_own_file_are_refused(void **state)
     }
 }
 
+/* As the options --compile-limit and --allow-degraded do. */
+static void fields_of_a_request_win_over_the_file(void **state)
+{
+    static const char json[] =
+        "{\"allow_degraded\": true, \"compile_limits\": {\"memory\": \"64m\"}}";
+    struct config config = { .require = TIER_REDUCED, .backend = "native" };
+    sbr_request *req = NULL;
+    sbr_error err;
+
+    (void)state;
+    limits_init(&config.limits);
+    limits_init(&config.compile_limits);
+    assert_int_equal(limits_set(&config.compile_limits, SBR_MEMORY_BYTES, 32 << 20, &err), 0);
+    assert_int_equal(limits_set(&config.compile_limits, SBR_PIDS, 7, &err), 0);
+    config.from[CONFIG_COMPILE + SBR_MEMORY_BYTES].origin = CONFIG_BY_USER;
+    config.from[CONFIG_COMPILE + SBR_PIDS].origin = CONFIG_BY_USER;
+    config.from[CONFIG_REQUIRE].origin = CONFIG_BY_USER;
+    assert_int_equal(request_from_json(json, sizeof(json) - 1, &req, &err), 0);
+    assert_int_equal(config_apply(&config, req, &err), 0);
+    assert_int_equal(req->require, TIER_PROCESS);
+    assert_int_equal(req->compile_limits.value[SBR_MEMORY_BYTES], 64 << 20);
+    assert_int_equal(req->compile_limits.value[SBR_PIDS], 7);
+    assert_int_equal(req->compile_limits.given, 1u << SBR_MEMORY_BYTES | 1u << SBR_PIDS);
+    assert_int_equal(req->limits.given, 0);
+    request_free(req);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -131,6 +162,7 @@ int main(void)
         cmocka_unit_test(stricter_values_are_taken_with_their_line),
         cmocka_unit_test(looser_values_are_left_out_with_a_note),
         cmocka_unit_test(keys_of_the_users_own_file_are_refused),
+        cmocka_unit_test(fields_of_a_request_win_over_the_file),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 #define MAX_RULES 4
 
 /* A question and its answer.  Rules stand in one text, a space between; "!" before a name is
- * `anywhere`. */
+ * `anywhere`, "?" before a rule is `only_public`. */
 struct row {
     const char *rules;
     const char *name; /* NULL: none */
@@ -26,13 +26,14 @@ static struct network make_network(enum network_mode mode, const char *rules)
     assert_true(strlen(rules) < sizeof(text));
     memcpy(text, rules, strlen(rules) + 1);
     while ((word = strsep(&rest, " "))) {
-        bool anywhere = word[0] == '!';
+        bool anywhere = word[0] == '!', only_public = word[0] == '?';
 
         if (!*word)
             continue;
-        if (host_rule_parse(word + anywhere, &rule, &err) < 0)
+        if (host_rule_parse(word + (anywhere || only_public), &rule, &err) < 0)
             fail_msg("%s", err.message);
         rule.anywhere = anywhere;
+        rule.only_public = only_public;
         assert_int_equal(network_add_rule(&network, &rule, &err), 0);
     }
     return network;
@@ -179,6 +180,26 @@ static const struct row special[] = {
     { "example.org", "example.org", "8.8.8.8", 80, true, "which is this host's own", NULL },
     { "fd00::1", NULL, "fd00::1", 80, true, NULL, NULL },
     { "fd00::/8", NULL, "fd00::1", 80, true, "is this host's own", NULL },
+    /* A stranger's rule opens none of all these, also where it names them exactly. */
+    { "?10.0.0.5:80", NULL, "10.0.0.5", 80, false, "is private", NULL },
+    { "?10.0.0.0/8", NULL, "10.0.0.5", 80, false, "is private", NULL },
+    { "?fd00::/8", NULL, "fd00::1", 80, false, "is private", NULL },
+    { "?192.0.2.1", NULL, "192.0.2.1", 80, false, "is reserved", NULL },
+    { "?169.254.169.254", NULL, "169.254.169.254", 80, false, "is link-local", NULL },
+    { "?168.63.129.16", NULL, "168.63.129.16", 80, false, "is link-local", NULL },
+    { "?localhost:80", NULL, "127.0.0.1", 80, true, "is loopback", NULL },
+    { "?localhost:80", "localhost", "127.0.0.1", 80, true, "is loopback", NULL },
+    { "?127.0.0.1:80", NULL, "127.0.0.1", 80, true, "is loopback", NULL },
+    { "?[::1]:80", NULL, "::1", 80, true, "is loopback", NULL },
+    { "?8.8.8.8", NULL, "8.8.8.8", 80, true, "is this host's own", NULL },
+    { "?8.8.8.8:80", NULL, "64:ff9b::8.8.8.8", 80, true, "is this host's own", NULL },
+    { "?10.0.0.5", NULL, "64:ff9b::10.0.0.5", 80, false, "10.0.0.5 is private", NULL },
+    { "?8.8.8.8", NULL, "8.8.8.8", 80, false, NULL, NULL },
+    { "?8.8.8.0/24", NULL, "8.8.8.8", 80, false, NULL, NULL },
+    { "?example.org:80", "example.org", "8.8.8.8", 80, false, NULL, NULL },
+    { "?example.org", "example.org", "10.0.0.5", 80, false, "which is private", NULL },
+    { "?10.0.0.5 10.0.0.5:80", NULL, "10.0.0.5", 80, false, NULL, NULL },
+    { "?8.8.8.8 8.8.8.8:80", NULL, "8.8.8.8", 80, true, NULL, NULL },
     /* With an address within. */
     { "64:ff9b::/96", NULL, "64:ff9b::8.8.8.8", 80, false, NULL, NULL },
     { "64:ff9b::/96", NULL, "64:ff9b::10.0.0.5", 80, false, "10.0.0.5 is private", "--allow-host 10.0.0.5:80" },
@@ -382,6 +403,11 @@ static void a_neighbour_needs_a_rule_within_its_network(void **state)
         { NETWORK_ALLOW, "!x.test", "x.test", "8.8.8.8", { 120, 0 }, NULL },
         { NETWORK_ALLOW, "8.8.8.8", NULL, "8.8.8.8", { 120, 0 }, NULL },
         { NETWORK_ALLOW, "2606:4700::/64", NULL, "2606:4700::1", { 64, 0 }, NULL },
+        /* A stranger's rule does not, however narrow it is. */
+        { NETWORK_FULL, "?8.8.8.8", NULL, "8.8.8.8", { 120, 0 }, "--allow-host 8.8.8.8:443" },
+        { NETWORK_ALLOW, "?8.8.8.8", NULL, "8.8.8.8", { 120, 0 }, "--allow-host 8.8.8.8:443" },
+        { NETWORK_ALLOW, "?8.8.8.8", NULL, "8.8.8.8", { 0, 0 }, NULL },
+        { NETWORK_ALLOW, "?8.8.8.8 8.8.8.8", NULL, "8.8.8.8", { 120, 0 }, NULL },
         /* Through a translator. */
         { NETWORK_FULL, "", NULL, "64:ff9b::8.8.8.8", { 0, 120 }, "--allow-host 8.8.8.8:443" },
         { NETWORK_FULL, "8.8.8.8", NULL, "64:ff9b::8.8.8.8", { 0, 120 }, NULL },

@@ -99,6 +99,23 @@ static void files_go_below_the_fixed_part(void **state)
     assert_non_null(strstr(files.items[4].skipped, "pipe"));
 }
 
+static void what_others_execute_is_named(void **state)
+{
+    (void)state;
+    tree_make(tree_at(&place, "a"), "d work 700\nd work/out 700\nd work/out/.git 700\n"
+                                    "f work/out/.git/config 600 text\nf work/out/plain 600 text\n");
+    add(COLLECT_FILE, "work/out/.git/config", S_IFREG | 0644, 4);
+    add(COLLECT_FILE, "work/out/plain", S_IFREG | 0644, 4);
+    deliver_to("/work/out/**", "b");
+    deliver_to("/work/out", "b");
+    assert_tree("b", "d out 755\nf out/plain 644 text\nf plain 644 text\n");
+    assert_string_equal(files.items[0].path, "/work/out/.git/config");
+    assert_non_null(strstr(files.items[0].skipped, "others execute"));
+    deliver_to("/work/out/.git", "b");
+    assert_tree("b", "d .git 755\nf .git/config 644 text\nd out 755\nf out/plain 644 text\n"
+                     "f plain 644 text\n");
+}
+
 static void a_directory_keeps_its_name(void **state)
 {
     (void)state;
@@ -187,6 +204,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         DELIVER_TEST(files_go_below_the_fixed_part),
+        DELIVER_TEST(what_others_execute_is_named),
         DELIVER_TEST(a_directory_keeps_its_name),
         DELIVER_TEST(without_a_directory_they_are_listed),
         DELIVER_TEST(nothing_is_made_for_nothing),

@@ -85,6 +85,12 @@ static struct network network;
 static struct names names;
 static struct dns dns;
 
+static void on_close(void *context)
+{
+    network_done(&network);
+    network = (struct network){ .mode = NETWORK_LOCALHOST, .closes = true, .closed = true };
+}
+
 static int set_up(void **state)
 {
     static const char *const rules[] = { "example.org:443", "*.below.test" };
@@ -102,7 +108,8 @@ static int set_up(void **state)
                         .names = &names,
                         .answer = on_answer,
                         .refused = on_refused,
-                        .looked_up = on_looked_up };
+                        .looked_up = on_looked_up,
+                        .close = on_close };
     dns_init(&dns);
     return 0;
 }
@@ -365,6 +372,25 @@ static void other_records_are_forwarded_where_that_is_allowed(void **state)
     }
 }
 
+/* Nothing is open any more when the answer comes. */
+static void a_network_is_given_back_for_good(void **state)
+{
+    ask(NETWORK_CLOSE_NAME, DNS_A);
+    assert_answered(DNS_REFUSED, 0); /* only for a stage that may */
+    assert_false(network.closed);
+    network.closes = true;
+    ask("close.sandbox-run.Internal", DNS_A);
+    assert_answered(DNS_NOERROR, 1);
+    assert_true(network.closed);
+    ask(NETWORK_CLOSE_NAME, DNS_AAAA);
+    assert_answered(DNS_NOERROR, 0);
+    ask("example.org", DNS_A);
+    assert_answered(DNS_REFUSED, 0);
+    assert_string_equal(seen.rule, "network: closed (scripts of packages run without one)");
+    assert_string_equal(seen.remedy, "");
+    assert_int_equal(outside.n_asked, 0);
+}
+
 static void only_the_internet_s_class_is_served(void **state)
 {
     struct query query = query_make(1, "example.org", DNS_A);
@@ -466,6 +492,7 @@ int main(void)
         DNS_TEST(localhost_is_the_sandbox_s_own),
         DNS_TEST(addresses_inside_have_no_names),
         DNS_TEST(other_records_are_forwarded_where_that_is_allowed),
+        DNS_TEST(a_network_is_given_back_for_good),
         DNS_TEST(only_the_internet_s_class_is_served),
         DNS_TEST(a_query_that_cannot_go_on_fails_at_once),
         DNS_TEST(names_have_a_greatest_number),

@@ -86,6 +86,131 @@ static void a_run_that_needs_all_memory_runs_alone(void **state)
     leave_all();
 }
 
+/* Of one of several callers, with half of everything. */
+static enum queue_answer ask_half(size_t which, const char *caller, uint64_t memory)
+{
+    tickets[which].share = 50;
+    return ask_with(which, caller, memory);
+}
+
+static void one_of_several_leaves_slots_before_others_ask(void **state)
+{
+    (void)state;
+    prepare(8, MANY, 8);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(ask_half(i, "a", 0), QUEUE_ADMITTED);
+    assert_int_equal(ask_half(4, "a", 0), QUEUE_WAITS); /* though nobody else is there */
+    assert_null(queue_next(&queue));
+    for (size_t i = 5; i < 9; i++)
+        assert_int_equal(ask_half(i, "b", 0), QUEUE_ADMITTED);
+    queue_leave(&queue, &tickets[5]);
+    assert_null(queue_next(&queue)); /* what b leaves is not a's */
+    queue_leave(&queue, &tickets[0]);
+    assert_ptr_equal(queue_next(&queue), &tickets[4]);
+    leave_all();
+}
+
+static void one_of_several_leaves_memory(void **state)
+{
+    (void)state;
+    prepare(8, MANY, 8);
+    queue.memory = 100;
+    assert_int_equal(ask_half(0, "a", 30), QUEUE_ADMITTED);
+    assert_int_equal(ask_half(1, "a", 30), QUEUE_WAITS);
+    assert_int_equal(ask_half(2, "a", 10), QUEUE_WAITS); /* behind the one before it */
+    assert_int_equal(ask_half(3, "b", 50), QUEUE_ADMITTED);
+    assert_int_equal(ask_half(4, "c", 20), QUEUE_ADMITTED);
+    queue_leave(&queue, &tickets[3]);
+    assert_null(queue_next(&queue));
+    queue_leave(&queue, &tickets[0]);
+    assert_ptr_equal(queue_next(&queue), &tickets[1]);
+    assert_ptr_equal(queue_next(&queue), &tickets[2]);
+    leave_all();
+    assert_int_equal(queue.memory_running, 0);
+}
+
+static void one_of_several_leaves_room_to_wait(void **state)
+{
+    (void)state;
+    prepare(2, 4, 2);
+    assert_int_equal(ask_half(0, "a", 0), QUEUE_ADMITTED);
+    assert_int_equal(ask_half(1, "a", 0), QUEUE_WAITS);
+    assert_int_equal(ask_half(2, "a", 0), QUEUE_WAITS);
+    assert_int_equal(ask_half(3, "a", 0), QUEUE_PART_FULL);
+    assert_int_equal(tickets[3].state, TICKET_NONE);
+    assert_int_equal(ask_half(4, "b", 0), QUEUE_ADMITTED);
+    assert_int_equal(ask_half(5, "b", 0), QUEUE_WAITS);
+    assert_int_equal(ask_half(6, "c", 0), QUEUE_WAITS);
+    assert_int_equal(ask_half(7, "c", 0), QUEUE_FULL);
+    leave_all();
+}
+
+static void a_run_larger_than_a_part_takes_what_others_leave(void **state)
+{
+    (void)state;
+    prepare(8, MANY, 8);
+    queue.memory = 80;
+    assert_int_equal(ask_half(0, "b", 30), QUEUE_ADMITTED);
+    assert_int_equal(ask_half(1, "a", 60), QUEUE_WAITS);
+    assert_int_equal(ask_half(2, "c", 30), QUEUE_ADMITTED); /* it holds up nobody */
+    assert_int_equal(ask_half(3, "c", 20), QUEUE_WAITS);
+    queue_leave(&queue, &tickets[0]);
+    assert_null(queue_next(&queue));
+    queue_leave(&queue, &tickets[2]);
+    assert_ptr_equal(queue_next(&queue), &tickets[1]);
+    assert_ptr_equal(queue_next(&queue), &tickets[3]); /* the rest is for others */
+    assert_int_equal(ask_half(4, "a", 1), QUEUE_WAITS);
+    queue_leave(&queue, &tickets[3]);
+    assert_null(queue_next(&queue)); /* a holds more than its part */
+    queue_leave(&queue, &tickets[1]);
+    assert_ptr_equal(queue_next(&queue), &tickets[4]);
+    assert_int_equal(ask_half(5, "a", 60), QUEUE_WAITS); /* a holds something */
+    queue_leave(&queue, &tickets[4]);
+    assert_ptr_equal(queue_next(&queue), &tickets[5]);
+    leave_all();
+}
+
+static void one_of_several_never_gets_all_memory(void **state)
+{
+    (void)state;
+    prepare(8, MANY, 8);
+    queue.memory = 80;
+    assert_int_equal(ask_half(0, "a", UINT64_MAX), QUEUE_ADMITTED);
+    assert_int_equal(queue.memory_running, 70);
+    assert_int_equal(ask_half(1, "b", 10), QUEUE_ADMITTED);
+    leave_all();
+}
+
+/* A session that was made before there was another tenant asks without a share. */
+static void a_caller_stays_one_of_several(void **state)
+{
+    (void)state;
+    prepare(4, MANY, 4);
+    assert_int_equal(queue_ask(&queue, &tickets[0], "a"), QUEUE_ADMITTED);
+    assert_int_equal(queue_ask(&queue, &tickets[1], "a"), QUEUE_ADMITTED);
+    assert_int_equal(queue_ask(&queue, &tickets[2], "a"), QUEUE_ADMITTED); /* it is alone */
+    assert_int_equal(ask_half(3, "a", 0), QUEUE_WAITS);
+    assert_int_equal(queue_ask(&queue, &tickets[4], "a"), QUEUE_WAITS);
+    queue_leave(&queue, &tickets[0]);
+    assert_null(queue_next(&queue));
+    assert_int_equal(ask_half(5, "b", 0), QUEUE_ADMITTED);
+    leave_all();
+}
+
+static void a_part_is_at_least_one_and_at_most_what_every_caller_has(void **state)
+{
+    (void)state;
+    prepare(1, 1, 1);
+    assert_int_equal(ask_half(0, "a", 0), QUEUE_ADMITTED);
+    assert_int_equal(ask_half(1, "a", 0), QUEUE_WAITS);
+    leave_all();
+    prepare(8, 0, 2);
+    assert_int_equal(ask_half(0, "a", 0), QUEUE_ADMITTED);
+    assert_int_equal(ask_half(1, "a", 0), QUEUE_ADMITTED);
+    assert_int_equal(ask_half(2, "a", 0), QUEUE_FULL);
+    leave_all();
+}
+
 static void callers_take_turns(void **state)
 {
     (void)state;
@@ -175,6 +300,75 @@ static void a_long_name_is_cut_and_still_one_caller(void **state)
     leave_all();
 }
 
+/* Half the callers are of several, two thirds of the tickets say so, and some need much. */
+static void choose_part(struct ticket *ticket, uint32_t seed)
+{
+    bool several = (seed >> 20) % 5 < 3;
+
+    ticket->share = several && (seed >> 4) % 3 ? 40 : 0;
+    ticket->memory = (seed >> 12) % 11 ? (seed >> 12) % 300 : 900;
+}
+
+static void check_sums(void)
+{
+    uint64_t memory = 0;
+
+    list_each(at, &queue.known)
+        memory += link_owner(at, struct queue_caller, known)->memory_running;
+    assert_int_equal(memory, queue.memory_running);
+    assert_true(memory <= queue.memory);
+}
+
+/* Those that run end one after another; then those that waited have all run. */
+static void end_all_in_turn(void)
+{
+    for (size_t i = 0; i < MANY * MANY && queue.n_running; i++) {
+        struct ticket *ticket = &tickets[i % MANY];
+
+        if (ticket->state == TICKET_ADMITTED)
+            queue_leave(&queue, ticket);
+        while (queue_next(&queue))
+            continue;
+    }
+    assert_int_equal(queue.n_waiting, 0);
+}
+
+static void shares_hold_in_any_order(void **state)
+{
+    uint32_t seed = 7;
+
+    (void)state;
+    prepare(10, 20, 10);
+    queue.memory = 1000;
+    for (int step = 0; step < 20000; step++) {
+        struct ticket *ticket, *next;
+        char name[2] = { 0 };
+
+        seed = seed * 1664525u + 1013904223u;
+        ticket = &tickets[(seed >> 8) % MANY];
+        name[0] = (char)('a' + (seed >> 20) % 5);
+        if (ticket->state == TICKET_NONE) {
+            choose_part(ticket, seed);
+            (void)queue_ask(&queue, ticket, name);
+        } else {
+            queue_leave(&queue, ticket);
+        }
+        while ((next = queue_next(&queue))) {
+            const struct queue_caller *caller = next->caller;
+
+            if (!caller->share)
+                continue;
+            assert_true(caller->n_running <= 4);
+            assert_true(caller->memory_running <= 400 || caller->n_running == 1);
+        }
+        check_sums();
+        if (step % 1000 == 999)
+            end_all_in_turn();
+    }
+    leave_all();
+    assert_int_equal(queue.memory_running, 0);
+}
+
 /* Whatever happens, the numbers add up, nobody is lost, and nobody waits who could run. */
 static void it_holds_in_any_order(void **state)
 {
@@ -215,11 +409,19 @@ int main(void)
         cmocka_unit_test(so_many_run_as_there_are_places),
         cmocka_unit_test(memory_is_reserved_and_nobody_overtakes),
         cmocka_unit_test(a_run_that_needs_all_memory_runs_alone),
+        cmocka_unit_test(one_of_several_leaves_slots_before_others_ask),
+        cmocka_unit_test(one_of_several_leaves_memory),
+        cmocka_unit_test(one_of_several_leaves_room_to_wait),
+        cmocka_unit_test(a_run_larger_than_a_part_takes_what_others_leave),
+        cmocka_unit_test(one_of_several_never_gets_all_memory),
+        cmocka_unit_test(a_caller_stays_one_of_several),
+        cmocka_unit_test(a_part_is_at_least_one_and_at_most_what_every_caller_has),
         cmocka_unit_test(callers_take_turns),
         cmocka_unit_test(a_caller_has_no_more_places_than_he_may),
         cmocka_unit_test(one_that_waits_may_leave),
         cmocka_unit_test(a_position_is_the_number_of_those_that_go_before),
         cmocka_unit_test(a_long_name_is_cut_and_still_one_caller),
+        cmocka_unit_test(shares_hold_in_any_order),
         cmocka_unit_test(it_holds_in_any_order),
     };
 

@@ -71,10 +71,12 @@ static void what_is_no_frame_is_refused(void **state)
     };
     struct frame frame;
     char endless[200];
+    size_t used;
 
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         assert_int_equal(look(bad[i], &frame), FRAME_BAD);
+    assert_int_equal(frame_read("\0\0done 1 ok 0\n", 14, &frame, &used), FRAME_BAD);
     memset(endless, 'a', sizeof(endless) - 1);
     endless[sizeof(endless) - 1] = '\0';
     assert_int_equal(look(endless, &frame), FRAME_BAD);

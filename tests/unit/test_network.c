@@ -18,6 +18,7 @@ static struct network make_network(void)
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         assert_int_equal(host_rule_parse(texts[i], &rule, &err), 0);
         rule.anywhere = i == 0;
+        rule.only_public = i == 1;
         assert_int_equal(network_add_rule(&network, &rule, &err), 0);
     }
     return network;
@@ -88,6 +89,7 @@ static void rules_survive_as_bytes(void **state)
         assert_int_equal(a->prefix, b->prefix);
         assert_int_equal(a->port, b->port);
         assert_int_equal(a->anywhere, b->anywhere);
+        assert_int_equal(b->only_public, i == 1);
         assert_string_equal(a->text, b->text);
     }
     network_done(&back);

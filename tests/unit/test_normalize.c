@@ -42,6 +42,11 @@ static void what_changes_each_time_is_taken_out(void **state)
     assert_text("paths", "open '/tmp/x-81/a.txt': /work a/b/c", "open '<path>/a.txt': /work a/b/c");
     assert_text("floats", "0.30000000000000004 and 1e5, 2.50, v1.2.3, 6.02214076e23",
                 "0.3 and 1e5, 2.5, v1.2.3, 6.02214e+23");
+    /* What is left of a float may be a part of something else. */
+    assert_text("floats", "12.0:36 and 1.0e20", "12:36 and 1e+20");
+    assert_text("times floats", "12.0:36, 0.00001:36, 12.0e0 s, 2026-12.0-03 and 7.250",
+                "<time>, 1e-<time>, <time>, <time> and 7.25");
+    assert_text("ids floats", "550e8400-e29b-1234.0-a716-446655440000", "<id>");
     assert_text("", "2026-02-03 0x7ffe1234abcd", "2026-02-03 0x7ffe1234abcd");
     assert_text(" ids,times\npaths ", "2026-02-03 /a/b", "<time> <path>/b");
 }

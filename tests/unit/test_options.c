@@ -238,7 +238,7 @@ static void a_bad_command_line_is_refused_with_its_reason(void **state)
         { "--workdir x", &cmd_run, "is not an absolute path" },
         { "--require vm", &cmd_run, "there is no isolation tier" },
         { "--code x", &cmd_exec, "there is no option '--code'" },
-        { "--quiet", &cmd_plan, "there is no option '--quiet'" },
+        { "--raw", &cmd_plan, "there is no option '--raw'" },
         { "--timeout 5", &cmd_doctor, "there is no option '--timeout'" },
     };
     sbr_error err;

@@ -66,8 +66,9 @@ static void a_file_is_copied(void **state)
 
 static void a_path_that_could_lead_out_is_refused(void **state)
 {
-    static const char *const bad[] = { "",  "/etc/passwd", "../x", "a/../b", "a//b", "a/",
-                                       ".", "./a",         "a\n",  "\x1b[m", "..",   "a/./b" };
+    static const char *const bad[] = { "",     "/work/x", "/",      "/a/../b", "//a",
+                                       "../x", "a/../b",  "a//b",   "a/",      ".",
+                                       "./a",  "a\n",     "\x1b[m", "..",      "a/./b" };
     sbr_request *req = *state;
     sbr_error err;
 
@@ -75,6 +76,18 @@ static void a_path_that_could_lead_out_is_refused(void **state)
         assert_refused(request_add_file(req, bad[i], "", 0, &err), &err, SBR_E_INVALID,
                        "is not usable");
     assert_int_equal(req->n_files, 0);
+}
+
+static void a_path_outside_of_work_is_for_a_command(void **state)
+{
+    sbr_request *req = *state;
+    sbr_error err;
+
+    assert_int_equal(request_add_file(req, "/app/x", "", 0, &err), 0);
+    assert_non_null(req->language);
+    assert_refused(request_check(req, &err), &err, SBR_E_INVALID, "which only a command may have");
+    req->command = true;
+    assert_int_equal(request_check(req, &err), 0);
 }
 
 static void paths_that_clash_are_refused(void **state)
@@ -437,6 +450,7 @@ int main(void)
         cmocka_unit_test(tiers_have_names),
         REQUEST_TEST(a_file_is_copied),
         REQUEST_TEST(a_path_that_could_lead_out_is_refused),
+        REQUEST_TEST(a_path_outside_of_work_is_for_a_command),
         cmocka_unit_test(paths_that_clash_are_refused),
         REQUEST_TEST(files_have_a_greatest_number),
         REQUEST_TEST(bytes_have_a_greatest_number),

@@ -259,7 +259,7 @@ static void every_field_has_one_type(void **state)
         { "{\"workdir\": 1}", "'workdir' must be a string" },
         { "{\"volumes\": [\"/tmp\"]}", "the volume '/tmp'" },
         { "{\"volumes\": [\"relative:/data\"]}", "not an absolute path" },
-        { "{\"files\": [{\"path\": \"/a\", \"content\": \"\"}]}", "'/a'" },
+        { "{\"files\": [{\"path\": \"/a/../b\", \"content\": \"\"}]}", "'/a/../b'" },
         { "{\"files\": [{\"path\": \"a/./b\", \"content\": \"\"}]}", "'a/./b'" },
         { "{\"files\": [{\"path\": \"a//b\", \"content\": \"\"}]}", "'a//b'" },
         { "{\"files\": [{\"path\": \"\", \"content\": \"\"}]}", "file name" },

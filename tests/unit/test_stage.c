@@ -463,7 +463,7 @@ static void a_command_has_the_words_of_the_language_before_it_where_there_is_a_l
     assert_string_equal(plan->argv[1], "DEPS=/deps");
     assert_string_equal(plan->argv[2], "sh");
     plan_free(plan);
-    c.in.layers[LAYER_DEPS] = c.in.layers[LAYER_PREPARED] = NULL;
+    c.in.layers[LAYER_DEPS] = c.in.layers[LAYER_PREPARED] = c.in.layers[LAYER_BUILD] = NULL;
     plan = plan_case_make(&c);
     assert_string_equal(plan->argv[0], "list");
     plan_free(plan);

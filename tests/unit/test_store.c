@@ -273,8 +273,10 @@ static int make_and_look(int go_fd)
         char found[16];
 
         snprintf(name, sizeof(name), "r%d", round);
-        if (try_keep(STORE_ARTIFACT, name, "the same", &entry, &err) < 0)
+        if (try_keep(STORE_ARTIFACT, name, "the same", &entry, &err) < 0) {
+            print_error("round %d: %s\n", round, err.message);
             return 2;
+        }
         if (store_find(STORE_ARTIFACT, key_of(name), &entry, &err) != STORE_SOUND)
             return 3;
         if (fd_read_small(AT_FDCWD, below(entry.path, "main"), found, sizeof(found)) != 8)

@@ -36,8 +36,8 @@ SIGNALS = {"kill": signal.SIGKILL, "term": signal.SIGTERM, "freeze": signal.SIGS
 
 # What a caller may read when a process of ours was ended from outside; everything else is a finding.
 TRUE = [re.compile(text) for text in (
-    r"the engine ended while the program ran, so it is unknown how it would have ended; run it again",
-    r"a sandbox of the engine's ended while the program ran, so it is unknown",
+    r"the engine ended while the program ran: it had begun, and how it would have ended is unknown",
+    r"a sandbox of the engine's ended while the program ran: it had begun",
     r"the engine is about to end; try again later, or with --cold",  # to who was in its queue
     r"the sandbox ended before the program did",
     r"the sandbox ended while it was made, as when its first process is killed from outside",

@@ -6,11 +6,15 @@ import pytest
 
 import engine as engines
 import faults
+import service_faults
+import strikes
 import support
+import work_faults
 
 pytestmark = pytest.mark.skipif(not engines.callers() or support.available_callers()[0] not in engines.callers(),
                                 reason="needs an engine of the user who runs the tests")
 KILLS = 25
+STRIDES = {"outputs": 2, "keptoutput": 2, "audited": 3, "sessionmade": 2}  # what takes long is ended more seldom
 
 
 @pytest.mark.parametrize("what, how, name, stride", [
@@ -32,3 +36,29 @@ def test_processes_that_end_at_random_under_load_lose_no_answer():
         chaos = faults.Chaos(pathlib.Path(folder), 7)
         wrong = chaos.run(KILLS)
         assert not wrong, (wrong, chaos.summary())
+
+
+@pytest.mark.skipif(not strikes.have(), reason="needs strace")
+@pytest.mark.parametrize("name, only", [
+    ("workspace", "uid_map"),  # a helper that holds the locks starts then
+    ("outputs", "ftruncate|linkat|renameat"),
+    ("workspaceexported", "clone3|fsync"),
+    ("keptoutput", "mkdirat|stdout|stderr"),
+    ("batch", "results.jsonl|pwrite|fsync"),
+    ("audited", "audit"),
+    ("token", "json|fsync|linkat"),
+    ("sessionmade", "connect|clone|sendmsg"),
+])
+def test_a_command_that_is_killed_leaves_all_or_nothing(tmp_path, name, only):
+    wrong, ended = work_faults.each_call(tmp_path, name, only=only, stride=STRIDES.get(name, 1))
+    assert ended and not wrong
+
+
+@pytest.mark.skipif(not strikes.have(), reason="needs strace")
+@pytest.mark.parametrize("name, stride", [
+    ("supervisor-exec", 25), ("supervisor-fork", 25), ("init-fork", 50), ("kernel-exec", 50),
+    ("gateway-run", 2), ("gateway-session", 4), ("front-batch", 3),
+])
+def test_a_service_that_is_killed_answers_or_says_so(tmp_path, name, stride):
+    wrong, ended = service_faults.each_step(tmp_path, name, stride)
+    assert ended and not wrong

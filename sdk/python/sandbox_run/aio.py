@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, AsyncIterator, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, TypeVar, Union
+import functools
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, AsyncGenerator, Callable, Dict, Generator, List, Mapping, Optional, Sequence, TypeVar, Union
 
 from . import requests
 from .calls import Call
@@ -10,42 +12,49 @@ from .results import Event, ExecutionResult, Result
 from .sandbox import Sandbox, Session
 
 T = TypeVar("T")
+# Threads that only wait, one for each call: with few of them a call that ends others would queue behind them.
+THREADS = ThreadPoolExecutor(max_workers=4096, thread_name_prefix="sandbox-run")
 
 
-async def in_thread(function: Callable[..., T], *given: Any, call: Optional[Call] = None, **named: Any) -> T:
-    """Waits for it; when this task is cancelled, the call is, and its thread has ended before we go on."""
-    if call is not None:
-        named["call"] = call
-    task = asyncio.ensure_future(asyncio.to_thread(function, *given, **named))
+async def in_thread(ends: Call, function: Callable[..., T], *given: Any, **named: Any) -> T:
+    """When this task is cancelled, the call `ends` is, and its thread has ended before we go on."""
+    task = asyncio.get_running_loop().run_in_executor(THREADS, functools.partial(function, *given, **named))
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        if call is not None:
-            call.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        ends.cancel()
+        await asyncio.wait([task])
+        task.exception()  # it was looked at
         raise
 
 
-async def each(events: Iterator[Event], call: Call) -> AsyncIterator[Event]:
+async def awaited(function: Callable[..., T], *given: Any, **named: Any) -> T:
+    call = Call()
+    return await in_thread(call, function, *given, call=call, **named)
+
+
+async def waited(function: Callable[..., T], *given: Any) -> T:
+    """What is quick, and not ended in the middle."""
+    return await in_thread(Call(), function, *given)
+
+
+async def each(events: Generator[Event, None, None], call: Call) -> AsyncGenerator[Event, None]:
     try:
         while True:
-            event = await in_thread(next_of, events, call=None)
+            event = await in_thread(call, next, events, None)
             if event is None:
                 return
             yield event
     finally:
-        call.cancel()
-        await asyncio.to_thread(events.close)  # type: ignore[attr-defined]
-
-
-def next_of(events: Iterator[Event]) -> Optional[Event]:
-    return next(events, None)
+        await waited(events.close)
 
 
 class AsyncSandbox:
-    def __init__(self, base_url: Optional[str] = None, token: Optional[str] = None,
-                 binary: Optional[str] = None) -> None:
-        self.sandbox = Sandbox(base_url, token, binary)
+    """`Sandbox`, to be awaited; it takes the same arguments."""
+
+    def __init__(self, base_url: Optional[str] = None, token: Optional[str] = None, binary: Optional[str] = None,
+                 **how: Any) -> None:
+        self.sandbox = Sandbox(base_url, token, binary, **how)
 
     async def __aenter__(self) -> "AsyncSandbox":
         return self
@@ -54,46 +63,46 @@ class AsyncSandbox:
         await self.close()
 
     async def close(self) -> None:
-        await in_thread(self.sandbox.close)
+        await waited(self.sandbox.close)
 
     async def run(self, code: Optional[str] = None, language: Optional[str] = "python", **fields: Any) -> Result:
-        return await in_thread(self.sandbox.run, code, language, call=Call(), **fields)
+        return await awaited(self.sandbox.run, code, language, **fields)
 
     def stream(self, code: Optional[str] = None, language: Optional[str] = "python",
-               **fields: Any) -> AsyncIterator[Event]:
+               **fields: Any) -> AsyncGenerator[Event, None]:
         call = Call()
         return each(self.sandbox.stream(code, language, call=call, **fields), call)
 
-    async def execute(self, command: str, config: Optional[Mapping[str, Any]] = None,
+    async def execute(self, command: str, config: Optional[requests.ExecuteConfig] = None,
                       files: Optional[requests.Files] = None) -> ExecutionResult:
-        return await in_thread(self.sandbox.execute, command, config, files, call=Call())
+        return await awaited(self.sandbox.execute, command, config, files)
 
     async def test(self, project: Optional[str] = None, **fields: Any) -> Result:
-        return await in_thread(self.sandbox.test, project, call=Call(), **fields)
+        return await awaited(self.sandbox.test, project, **fields)
 
     async def build(self, project: Optional[str] = None, **fields: Any) -> Result:
-        return await in_thread(self.sandbox.build, project, call=Call(), **fields)
+        return await awaited(self.sandbox.build, project, **fields)
 
     async def golden(self, project: Optional[str] = None, **fields: Any) -> Result:
-        return await in_thread(self.sandbox.golden, project, call=Call(), **fields)
+        return await awaited(self.sandbox.golden, project, **fields)
 
     async def verify(self, code: Optional[str] = None, language: Optional[str] = None, **fields: Any) -> Result:
-        return await in_thread(self.sandbox.verify, code, language, call=Call(), **fields)
+        return await awaited(self.sandbox.verify, code, language, **fields)
 
     async def batch(self, runs: Sequence[Mapping[str, Any]], *, jobs: Optional[int] = None) -> List[Result]:
-        return await in_thread(self.sandbox.batch, runs, jobs=jobs, call=Call())
+        return await awaited(self.sandbox.batch, runs, jobs=jobs)
 
     async def compare(self, a: Mapping[str, Any], b: Mapping[str, Any], **how: Any) -> Result:
-        return await in_thread(self.sandbox.compare, a, b, call=Call(), **how)
+        return await awaited(self.sandbox.compare, a, b, **how)
 
     async def profile(self, code: Optional[str] = None, language: Optional[str] = "python", **fields: Any) -> Result:
-        return await in_thread(self.sandbox.profile, code, language, call=Call(), **fields)
+        return await awaited(self.sandbox.profile, code, language, **fields)
 
     async def health_check(self) -> bool:
-        return await in_thread(self.sandbox.health_check)
+        return await waited(self.sandbox.health_check)
 
     async def languages(self) -> List[Dict[str, Any]]:
-        return await in_thread(self.sandbox.languages)
+        return await waited(self.sandbox.languages)
 
 
 class AsyncSession:
@@ -105,28 +114,33 @@ class AsyncSession:
         return self.session.id
 
     async def open(self) -> "AsyncSession":
-        await in_thread(self.session.open)
+        try:
+            await waited(self.session.open)
+        except asyncio.CancelledError:
+            if self.session._owned:
+                await waited(self.session.close)  # nobody would use it
+            raise
         return self
 
     async def run(self, code: str, *, timeout: Optional[Union[str, float]] = None,
                   language: Optional[str] = None, width: Optional[int] = None) -> Result:
-        return await in_thread(self.session.run, code, call=Call(), timeout=timeout, language=language, width=width)
+        return await awaited(self.session.run, code, timeout=timeout, language=language, width=width)
 
-    def stream(self, code: str, **how: Any) -> AsyncIterator[Event]:
+    def stream(self, code: str, **how: Any) -> AsyncGenerator[Event, None]:
         call = Call()
         return each(self.session.stream(code, call=call, **how), call)
 
     async def interrupt(self) -> Dict[str, Any]:
-        return await in_thread(self.session.interrupt)
+        return await waited(self.session.interrupt)
 
     async def rollback(self, cell: int) -> Dict[str, Any]:
-        return await in_thread(self.session.rollback, cell)
+        return await waited(self.session.rollback, cell)
 
     async def write_file(self, path: str, content: requests.Content) -> None:
-        await in_thread(self.session.write_file, path, content)
+        await waited(self.session.write_file, path, content)
 
     async def read_file(self, path: str) -> bytes:
-        return await in_thread(self.session.read_file, path)
+        return await waited(self.session.read_file, path)
 
     async def close(self) -> None:
-        await in_thread(self.session.close)
+        await waited(self.session.close)

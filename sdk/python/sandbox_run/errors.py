@@ -51,7 +51,16 @@ class BinaryNotFound(SandboxError):
 
 
 class ConnectionFailed(SandboxError):
-    """The service cannot be reached, or it went away."""
+    """The service cannot be reached, or it went away; `sent` is False when it was never asked."""
+    sent = True
+
+
+class TimedOut(SandboxError):
+    """`call_timeout` is over, and what ran was ended."""
+
+
+class Cancelled(SandboxError):
+    """The caller has cancelled the call, and what ran was ended."""
 
 
 BY_CODE = {"invalid": InvalidRequest, "not_found": NotFound, "denied": Denied, "unauthorized": Unauthorized,

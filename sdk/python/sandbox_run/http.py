@@ -1,147 +1,46 @@
-"""The HTTP service: docs/http.md.  httpx carries the calls when it is installed, http.client otherwise."""
+"""The HTTP service: docs/http.md."""
 from __future__ import annotations
 
 import json
-import threading
-from contextlib import contextmanager
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
-from urllib.parse import quote, urlsplit
+import random
+import uuid
+from contextlib import ExitStack, contextmanager
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, TypeVar, Union
+from urllib.parse import quote
 
 from . import errors
 from .calls import Call
+from .carrier import Answer, Carrier
 
-NDJSON = "application/x-ndjson"
+T = TypeVar("T")
+EVENTS = "text/event-stream"  # which the service keeps alive while nothing happens
+DATA = b"data:"
 BATCH_MOST = 256  # requests in one call
-
-
-class Answer(NamedTuple):
-    status: int
-    retry_after: Optional[str]
-    lines: Iterable[bytes]
-
-    def body(self) -> bytes:
-        return b"".join(self.lines)
-
-
-class Standard:
-    """Connections of the standard library, each kept for the next call."""
-
-    def __init__(self, base_url: str, timeout: Optional[float]) -> None:
-        self.url = urlsplit(base_url)
-        self.timeout = timeout
-        self.idle: List[HTTPConnection] = []
-        self.lock = threading.Lock()
-
-    def _connect(self) -> HTTPConnection:
-        kind = HTTPSConnection if self.url.scheme == "https" else HTTPConnection
-        return kind(self.url.hostname or "127.0.0.1", self.url.port, timeout=self.timeout)
-
-    def _take(self) -> Tuple[HTTPConnection, bool]:
-        with self.lock:
-            return (self.idle.pop(), True) if self.idle else (self._connect(), False)
-
-    @contextmanager
-    def call(self, method: str, path: str, body: Optional[bytes], headers: Mapping[str, str],
-             call: Call) -> Iterator[Answer]:
-        connection, kept = self._take()
-        answered = False
-        try:
-            call.on_cancel(lambda: shut(connection))
-            try:
-                connection.request(method, self.url.path.rstrip("/") + path, body, dict(headers))
-                response = connection.getresponse()
-            except (OSError, HTTPException):
-                if not kept or call.cancelled:
-                    raise
-                connection = self._connect()  # the service closed it while it was idle
-                call.on_cancel(lambda: shut(connection))
-                connection.request(method, self.url.path.rstrip("/") + path, body, dict(headers))
-                response = connection.getresponse()
-            yield Answer(response.status, response.headers.get("retry-after"), response)
-            answered = response.isclosed()
-        except (OSError, HTTPException) as error:
-            raise errors.ConnectionFailed(f"the service at {self.url.geturl()} did not answer: {error}",
-                                          code="system") from error
-        finally:
-            call.on_cancel(None)
-            if answered:
-                with self.lock:
-                    self.idle.append(connection)
-            else:
-                connection.close()
-
-    def close(self) -> None:
-        with self.lock:
-            for connection in self.idle:
-                connection.close()
-            self.idle.clear()
-
-
-def shut(connection: HTTPConnection) -> None:
-    """Ends a call that another thread waits for."""
-    if connection.sock:
-        try:
-            connection.sock.shutdown(2)
-        except OSError:
-            pass
-
-
-def lines_of(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """By newlines alone: text may hold other characters that count as ends of lines elsewhere."""
-    rest = b""
-    for chunk in chunks:
-        *lines, rest = (rest + chunk).split(b"\n")
-        for line in lines:
-            yield line + b"\n"
-    yield rest
-
-
-class WithHttpx:
-    def __init__(self, httpx: Any, base_url: str, timeout: Optional[float]) -> None:
-        self.httpx = httpx
-        self.base_url = base_url
-        self.client = httpx.Client(base_url=base_url, timeout=timeout)
-
-    @contextmanager
-    def call(self, method: str, path: str, body: Optional[bytes], headers: Mapping[str, str],
-             call: Call) -> Iterator[Answer]:
-        try:
-            with self.client.stream(method, path, content=body, headers=dict(headers)) as response:
-                call.on_cancel(response.close)
-                yield Answer(response.status_code, response.headers.get("retry-after"),
-                             lines_of(response.iter_bytes()))
-        except self.httpx.HTTPError as error:
-            raise errors.ConnectionFailed(f"the service at {self.base_url} did not answer: {error}",
-                                          code="system") from error
-        finally:
-            call.on_cancel(None)
-
-    def close(self) -> None:
-        self.client.close()
-
-
-def carrier_of(base_url: str, timeout: Optional[float]) -> Any:
-    try:
-        import httpx
-    except ImportError:
-        return Standard(base_url, timeout)
-    return WithHttpx(httpx, base_url, timeout)
+CONNECT_TIMEOUT = 10.0
+RETRIES = 2
+WAIT_MOST = 30  # seconds; a service that asks for more is busy, and the caller decides
+SAFE = ("GET", "PUT")  # the answer is the same once and twice
+RUNS = "/v1/executions"
 
 
 class Http:
-    def __init__(self, base_url: str, token: Optional[str] = None, timeout: Optional[float] = None,
-                 carrier: Any = None) -> None:
-        self.carrier = carrier or carrier_of(base_url, timeout)
+    def __init__(self, base_url: str, token: Optional[str] = None, connect_timeout: float = CONNECT_TIMEOUT,
+                 retries: int = RETRIES) -> None:
+        self.carrier = Carrier(base_url, connect_timeout)
+        self.retries = retries
         self.headers = {"Authorization": f"Bearer {token}"} if token else {}
 
     def close(self) -> None:
         self.carrier.close()
 
+    # ---- one request, and when it is made again ---------------------------------------------------
+
     @contextmanager
-    def _call(self, method: str, path: str, value: Any = None, data: Optional[bytes] = None,
-              accept: str = "application/json", call: Optional[Call] = None) -> Iterator[Answer]:
-        headers = {**self.headers, "Accept": accept}
+    def _once(self, method: str, path: str, value: Any = None, data: Optional[bytes] = None,
+              accept: str = "application/json", key: Optional[str] = None, after: Optional[int] = None,
+              call: Optional[Call] = None) -> Iterator[Answer]:
+        headers = {**self.headers, "Accept": accept, **({"Idempotency-Key": key} if key else {}),
+                   **({"Last-Event-ID": str(after)} if after is not None else {})}
         if value is not None:
             data, headers["Content-Type"] = json.dumps(value).encode(), "application/json"
         elif data is not None:
@@ -153,27 +52,75 @@ class Http:
                 except ValueError:
                     problem = {}
                 raise errors.of_problem(answer.status, problem if isinstance(problem, dict) else {},
-                                        answer.retry_after)
+                                        answer.headers.get("retry-after"))
             yield answer
 
-    def _json(self, method: str, path: str, value: Any = None, call: Optional[Call] = None) -> Any:
-        with self._call(method, path, value, call=call) as answer:
-            body = answer.body()
+    def _again(self, attempt: Callable[[], T], safe: bool, call: Optional[Call]) -> T:
+        """What nobody has begun, or what may be done twice, is tried again."""
+        for number in range(self.retries + 1):
+            try:
+                return attempt()
+            except errors.SandboxError as error:
+                wait = wait_before_retry(error, safe, number)
+                if wait is None or number == self.retries or (call and call.cancelled):
+                    raise
+                (call or Call()).wait(wait)
+        raise AssertionError("unreachable")
+
+    def _bytes(self, method: str, path: str, call: Optional[Call] = None, **how: Any) -> bytes:
+        def attempt() -> bytes:
+            with self._once(method, path, call=call, **how) as answer:
+                return answer.body()
+        return self._again(attempt, method in SAFE or "key" in how, call)
+
+    def _json(self, method: str, path: str, value: Any = None, call: Optional[Call] = None, **how: Any) -> Any:
+        body = self._bytes(method, path, call, value=value, **how)
         return json.loads(body) if body else {}
 
     def _lines(self, path: str, value: Any, call: Call) -> Iterator[Dict[str, Any]]:
-        with self._call("POST", path, value, accept=NDJSON, call=call) as answer:
-            for line in answer.lines:
-                if line.strip():
-                    yield json.loads(line)
+        """Its events; after a lost connection those that are left.  A reader that leaves before the end ends the run."""
+        how: Dict[str, Any] = {"value": value, "accept": EVENTS, "call": call, **({"key": new_key()} if path == RUNS else {})}
+        ask, location, tries, over = ("POST", path), None, 0, False
+        try:
+            while not over:
+                try:
+                    with ExitStack() as stack:
+                        answer = self._again(lambda: stack.enter_context(self._once(*ask, **how)), path == RUNS, call)
+                        location = location or answer.headers.get("location")
+                        for line in filter(is_data, answer.lines):
+                            event = json.loads(line[len(DATA):])
+                            over, tries = event["type"] == "end", 0
+                            how["after"] = event.get("seq")
+                            yield event
+                except errors.ConnectionFailed:
+                    if not location:
+                        raise
+                if not over and (call.cancelled or not location or tries >= self.retries):
+                    raise errors.ConnectionFailed("the connection was lost before the run had ended", code="system")
+                ask, tries, how["value"] = ("GET", f"{location}/events"), tries + 1, None
+        finally:
+            if location and not over:
+                self._end(location)
+
+    def _end(self, location: str) -> None:
+        """Ends a run whose reader has left; the service would wait for another reader."""
+        try:
+            with self._once("DELETE", location) as answer:
+                answer.body()
+        except errors.SandboxError:
+            pass  # it has ended, or the service ends it when nobody reads
 
     # ---- runs ----------------------------------------------------------------------------------
 
     def run(self, request: Mapping[str, Any], call: Call) -> Dict[str, Any]:
-        return dict(self._json("POST", "/v1/executions", request, call))
+        """By its events, which a lost connection and a proxy that waits for a minute only do not end."""
+        last: Dict[str, Any] = {}
+        for last in self._lines(RUNS, request, call):
+            pass
+        return dict(last["result"])
 
-    def stream(self, request: Mapping[str, Any], call: Call, metrics_every: Optional[str]) -> Iterator[Dict[str, Any]]:
-        return self._lines("/v1/executions", request, call)  # without samples: the service sends none
+    def stream(self, request: Mapping[str, Any], metrics_every: Optional[str], call: Call) -> Iterator[Dict[str, Any]]:
+        return self._lines(RUNS, request, call)  # without samples: the service sends none
 
     def work(self, kind: str, request: Mapping[str, Any], call: Call) -> Dict[str, Any]:
         """`kind`: tests, builds or golden."""
@@ -196,24 +143,27 @@ class Http:
     def profile(self, request: Mapping[str, Any], how: Mapping[str, Any], call: Call) -> Dict[str, Any]:
         return dict(self._json("POST", "/v1/profiles", {**request, **how}, call))
 
-    def languages(self) -> List[Dict[str, Any]]:
-        return list(self._json("GET", "/v1/languages")["languages"])
+    def languages(self, call: Call) -> List[Dict[str, Any]]:
+        return list(self._json("GET", "/v1/languages", call=call)["languages"])
 
-    def healthy(self) -> bool:
-        with self._call("GET", "/readyz") as answer:
-            answer.body()
-            return answer.status == 200
+    def healthy(self, call: Call) -> bool:
+        try:
+            with self._once("GET", "/readyz", call=call) as answer:
+                answer.body()
+        except (errors.Busy, errors.ConnectionFailed):
+            return False
+        return True
 
     # ---- sessions ------------------------------------------------------------------------------
 
-    def session_create(self, request: Mapping[str, Any], idle: Optional[str]) -> Dict[str, Any]:
-        return dict(self._json("POST", "/v1/sessions", {**request, **({"idle_ms": milliseconds(idle)} if idle else {})}))
+    def session_create(self, request: Mapping[str, Any], idle: Optional[str], call: Call) -> Dict[str, Any]:
+        return dict(self._json("POST", "/v1/sessions", {**request, **({"idle_ms": milliseconds(idle)} if idle else {})}, call))
 
-    def sessions(self) -> List[Dict[str, Any]]:
-        return list(self._json("GET", "/v1/sessions")["sessions"])
+    def sessions(self, call: Call) -> List[Dict[str, Any]]:
+        return list(self._json("GET", "/v1/sessions", call=call)["sessions"])
 
-    def session_info(self, name: str) -> Dict[str, Any]:
-        return dict(self._json("GET", session_path(name)))
+    def session_info(self, name: str, call: Call) -> Dict[str, Any]:
+        return dict(self._json("GET", session_path(name), call=call))
 
     def _cell(self, cell: Mapping[str, Any]) -> Dict[str, Any]:
         body = {key: value for key, value in cell.items() if value is not None and key != "timeout"}
@@ -227,22 +177,40 @@ class Http:
     def cell_stream(self, name: str, cell: Mapping[str, Any], call: Call) -> Iterator[Dict[str, Any]]:
         return self._lines(session_path(name, "cells"), self._cell(cell), call)
 
-    def session_do(self, name: str, action: str, body: Mapping[str, Any]) -> Dict[str, Any]:
-        return dict(self._json("POST", session_path(name, action), dict(body)))
+    def session_do(self, name: str, action: str, body: Mapping[str, Any], call: Call) -> Dict[str, Any]:
+        return dict(self._json("POST", session_path(name, action), dict(body), call))
 
-    def session_close(self, name: str) -> None:
-        self._json("DELETE", session_path(name))
+    def session_close(self, name: str, call: Call) -> None:
+        self._json("DELETE", session_path(name), call=call)
 
-    def file_put(self, name: str, path: str, data: bytes) -> None:
-        with self._call("PUT", session_path(name, "files", path), data=data) as answer:
-            answer.body()
+    def file_put(self, name: str, path: str, data: bytes, call: Call) -> None:
+        self._bytes("PUT", session_path(name, "files", path), call, data=data)
 
-    def file_get(self, name: str, path: str) -> bytes:
-        with self._call("GET", session_path(name, "files", path), accept="*/*") as answer:
-            return answer.body()
+    def file_get(self, name: str, path: str, call: Call) -> bytes:
+        return self._bytes("GET", session_path(name, "files", path), call, accept="*/*")
 
-    def file_list(self, name: str) -> List[Dict[str, Any]]:
-        return list(self._json("GET", session_path(name, "files"))["files"])
+    def file_list(self, name: str, call: Call) -> List[Dict[str, Any]]:
+        return list(self._json("GET", session_path(name, "files"), call=call)["files"])
+
+
+def is_data(line: bytes) -> bool:
+    return line.startswith(DATA)
+
+
+def new_key() -> str:
+    return uuid.uuid4().hex
+
+
+def wait_before_retry(error: errors.SandboxError, safe: bool, number: int) -> Optional[float]:
+    """Seconds; None when it must not be made again.  A 429 or 503 that says when to ask again has begun nothing."""
+    if error.status in (429, 503) or error.status == 409 and safe:
+        if error.retry_after is not None:
+            return float(error.retry_after) if error.retry_after <= WAIT_MOST else None
+    unsent = isinstance(error, errors.ConnectionFailed) and not error.sent
+    lost = isinstance(error, errors.ConnectionFailed) or error.status in (502, 503, 504)
+    if unsent or lost and safe:
+        return 0.2 * (1 << number) * (1 + random.random())
+    return None
 
 
 def milliseconds(duration: Union[str, float]) -> int:

@@ -78,21 +78,29 @@ def write(path: str, data: bytes) -> str:
 
 
 class Local:
-    def __init__(self, binary: Optional[str] = None) -> None:
+    def __init__(self, binary: Optional[str] = None, docker: Optional[str] = None) -> None:
         self.binary = find_binary(binary)
+        self.docker = docker  # the socket of the daemon whose images come first
 
     def close(self) -> None:
         """Nothing is kept between calls."""
 
-    def _start(self, words: List[str], call: Call) -> "subprocess.Popen[bytes]":
+    def _start(self, words: List[str], call: Call, stderr: int = subprocess.PIPE) -> "subprocess.Popen[bytes]":
+        call.check()
         process = subprocess.Popen([self.binary, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, start_new_session=True)
-        call.on_cancel(lambda: process.poll() is None and process.send_signal(signal.SIGTERM))
+                                   stderr=stderr, start_new_session=True, env=self._environment())
+        call.on_cancel(lambda: process.send_signal(signal.SIGTERM))
         return process
 
+    def _environment(self) -> Optional[Dict[str, str]]:
+        return {**os.environ, "DOCKER_HOST": f"unix://{self.docker}"} if self.docker else None
+
     def _bytes(self, words: List[str], given: bytes, call: Call) -> "subprocess.CompletedProcess[bytes]":
-        with call, self._start(words, call) as process:
-            out, err = process.communicate(given)
+        with self._start(words, call) as process:
+            try:
+                out, err = process.communicate(given)
+            finally:
+                call.on_cancel(None)
         return subprocess.CompletedProcess(words, process.returncode, out, err)
 
     def ask(self, words: List[str], given: bytes = b"", call: Optional[Call] = None) -> Dict[str, Any]:
@@ -115,8 +123,9 @@ class Local:
         return answer
 
     def _lines(self, words: List[str], given: bytes, call: Call) -> Iterator[Dict[str, Any]]:
-        with call, self._start([*words, "--stream"], call) as process:
+        with self._start([*words, "--stream"], call, subprocess.DEVNULL) as process:
             assert process.stdin and process.stdout
+            over = False
             try:
                 try:
                     process.stdin.write(given)
@@ -125,8 +134,10 @@ class Local:
                     pass  # its reason is the only line
                 for line in process.stdout:
                     yield json.loads(line)
+                over = True
             finally:
-                if process.poll() is None:
+                call.on_cancel(None)
+                if not over:
                     process.send_signal(signal.SIGTERM)  # the reader left before the end
 
     # ---- runs ----------------------------------------------------------------------------------
@@ -134,7 +145,7 @@ class Local:
     def run(self, request: Mapping[str, Any], call: Call) -> Dict[str, Any]:
         return self.ask(["--request", "-"], json.dumps(request).encode(), call)
 
-    def stream(self, request: Mapping[str, Any], call: Call, metrics_every: Optional[str]) -> Iterator[Dict[str, Any]]:
+    def stream(self, request: Mapping[str, Any], metrics_every: Optional[str], call: Call) -> Iterator[Dict[str, Any]]:
         words = ["--request", "-"] + (["--metrics-every", metrics_every] if metrics_every else [])
         return self._lines(words, json.dumps(request).encode(), call)
 
@@ -175,23 +186,24 @@ class Local:
     def profile(self, request: Mapping[str, Any], how: Mapping[str, Any], call: Call) -> Dict[str, Any]:
         return self.checked(["profile", "--request", "-", *how_words(how)], json.dumps(request).encode(), call)
 
-    def languages(self) -> List[Dict[str, Any]]:
-        return list(self.checked(["languages"])["languages"])
+    def languages(self, call: Call) -> List[Dict[str, Any]]:
+        return list(self.checked(["languages"], b"", call)["languages"])
 
-    def healthy(self) -> bool:
-        return self.run({"args": ["true"], "stdin": ""}, Call()).get("success") is True
+    def healthy(self, call: Call) -> bool:
+        request = {"args": ["true"], "stdin": "", **({"backend": f"docker:{self.docker}"} if self.docker else {})}
+        return self.run(request, call).get("success") is True
 
     # ---- sessions ------------------------------------------------------------------------------
 
-    def session_create(self, request: Mapping[str, Any], idle: Optional[str]) -> Dict[str, Any]:
+    def session_create(self, request: Mapping[str, Any], idle: Optional[str], call: Call) -> Dict[str, Any]:
         words = ["session", "create", "--request", "-"] + (["--idle", idle] if idle else [])
-        return self.checked(words, json.dumps(request).encode())
+        return self.checked(words, json.dumps(request).encode(), call)
 
-    def sessions(self) -> List[Dict[str, Any]]:
-        return list(self.checked(["session", "list"])["sessions"])
+    def sessions(self, call: Call) -> List[Dict[str, Any]]:
+        return list(self.checked(["session", "list"], b"", call)["sessions"])
 
-    def session_info(self, name: str) -> Dict[str, Any]:
-        return self.checked(["session", "info", name])
+    def session_info(self, name: str, call: Call) -> Dict[str, Any]:
+        return self.checked(["session", "info", name], b"", call)
 
     def _cell(self, name: str, cell: Mapping[str, Any]) -> List[str]:
         words = ["session", "exec", name, "-"]
@@ -206,23 +218,23 @@ class Local:
     def cell_stream(self, name: str, cell: Mapping[str, Any], call: Call) -> Iterator[Dict[str, Any]]:
         return self._lines(self._cell(name, cell), str(cell["code"]).encode("utf-8", "surrogatepass"), call)
 
-    def session_do(self, name: str, action: str, body: Mapping[str, Any]) -> Dict[str, Any]:
-        return self.checked(["session", action, name, *(str(value) for value in body.values())])
+    def session_do(self, name: str, action: str, body: Mapping[str, Any], call: Call) -> Dict[str, Any]:
+        return self.checked(["session", action, name, *(str(value) for value in body.values())], b"", call)
 
-    def session_close(self, name: str) -> None:
-        self.checked(["session", "close", name])
+    def session_close(self, name: str, call: Call) -> None:
+        self.checked(["session", "close", name], b"", call)
 
-    def file_put(self, name: str, path: str, data: bytes) -> None:
-        done = self._bytes(["session", "put", name, "-", path], data, Call())
+    def file_put(self, name: str, path: str, data: bytes, call: Call) -> None:
+        done = self._bytes(["session", "put", name, "-", path], data, call)
         self._ended(done)
 
-    def file_get(self, name: str, path: str) -> bytes:
-        done = self._bytes(["session", "get", name, path], b"", Call())
+    def file_get(self, name: str, path: str, call: Call) -> bytes:
+        done = self._bytes(["session", "get", name, path], b"", call)
         self._ended(done)
         return done.stdout
 
-    def file_list(self, name: str) -> List[Dict[str, Any]]:
-        return list(self.checked(["session", "files", name])["files"])
+    def file_list(self, name: str, call: Call) -> List[Dict[str, Any]]:
+        return list(self.checked(["session", "files", name], b"", call)["files"])
 
     def _ended(self, done: "subprocess.CompletedProcess[bytes]") -> None:
         if done.returncode:

@@ -3,15 +3,46 @@ from __future__ import annotations
 
 import base64
 import os
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, TypedDict, Union
+
+from .errors import InvalidRequest
 
 Content = Union[str, bytes]
-Files = Union[Mapping[str, Content], Sequence[Mapping[str, Any]]]
+
+
+class MountedFile(TypedDict, total=False):
+    """A file that a command finds; `host_path` is one of this machine, in place of `content`."""
+    path: str
+    content: Content
+    host_path: str
+    mode: int
+
+
+class SandboxConfig(TypedDict, total=False):
+    """Of `execute`; `timeout` is in milliseconds, `network_mode` none, localhost, allow, full, or bridge as Docker says."""
+    image: str
+    timeout: float
+    cpu_limit: str
+    memory_limit: str
+    workdir: str
+    network_mode: Union[bool, str]
+    network: Union[bool, str]
+    read_only: bool
+    env: Mapping[str, str]
+
+
+Files = Union[Mapping[str, Content], Sequence[MountedFile], Sequence[Mapping[str, Any]]]
+ExecuteConfig = Union[SandboxConfig, Mapping[str, Any]]
 Inputs = Union[Mapping[str, Content], Sequence[Content]]
 
 # The name of the argument, and the limit of the request that it sets.
 LIMITS = {"timeout": "timeout", "cpu_time": "cpu-time", "memory": "memory", "cpus": "cpus", "pids": "pids",
           "disk": "disk", "max_output": "max-output"}
+# Fields of the configuration of `execute`, as Python and as JSON spell them.
+CONFIG = {"image": "image", "timeout": "timeout", "cpu_limit": "cpu_limit", "cpuLimit": "cpu_limit",
+          "memory_limit": "memory_limit", "memoryLimit": "memory_limit", "workdir": "workdir", "network": "network_mode",
+          "network_mode": "network_mode", "networkMode": "network_mode", "read_only": "read_only",
+          "readOnly": "read_only", "env": "env"}
 # Of `execute`: what holds when its configuration is silent.
 EXECUTE_LIMITS = {"timeout": "300s", "cpus": "1", "memory": "2g", "disk": "1g", "pids": 100}
 
@@ -66,31 +97,41 @@ def request_of(code: Optional[str] = None, *, language: Optional[str] = None, co
     return request
 
 
-def inside_work(path: str, workdir: str) -> str:
-    """The path of a file below /work; a relative one begins at the work directory."""
+def place_of(path: str, workdir: str) -> str:
+    """Where a file of `execute` lies; a relative path begins at the work directory.  What is in /work stays relative."""
     full = os.path.normpath(os.path.join(workdir, path))
-    if not full.startswith("/work/"):
-        raise ValueError(f"'{path}' is not below /work; give it a relative path")
-    return full[len("/work/"):]
+    if full == workdir or full.startswith("//"):
+        raise InvalidRequest(f"'{path}' is no path of a file; give one relative to the work directory", code="invalid")
+    return full[len("/work/"):] if full.startswith("/work/") else full
 
 
-def execute_request(command: str, config: Optional[Mapping[str, Any]], files: Optional[Files]) -> Dict[str, Any]:
+def config_of(given: Mapping[str, Any]) -> Dict[str, Any]:
+    """The fields by their names here; one that is not known is refused, not ignored."""
+    config: Dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in CONFIG:
+            raise InvalidRequest(f"'{name}' is no field of the configuration; it has {', '.join(sorted(set(CONFIG.values())))}",
+                                 code="invalid")
+        if value is not None:
+            config[CONFIG[name]] = value
+    return config
+
+
+def execute_request(command: str, given: Optional[Mapping[str, Any]], files: Optional[Files]) -> Dict[str, Any]:
     """The request of `execute`: a line of shell, with a configuration and files."""
-    config = dict(config or {})
-    workdir = str(config.get("workdir") or "/work")
+    config = config_of(given or {})
+    workdir = os.path.normpath(str(config.get("workdir", "/work")))
     made = file_list(files)
     for file in made:
-        file["path"] = inside_work(file["path"], workdir)
-    limits = dict(EXECUTE_LIMITS)
-    for key, limit in (("cpu_limit", "cpus"), ("memory_limit", "memory")):
-        if config.get(key) is not None:
-            limits[limit] = str(config[key])
-    if config.get("timeout") is not None:
+        file["path"] = place_of(file["path"], workdir)
+    limits = {**EXECUTE_LIMITS, **{limit: str(config[key]) for key, limit in
+                                   (("cpu_limit", "cpus"), ("memory_limit", "memory")) if key in config}}
+    if "timeout" in config:
         limits["timeout"] = f"{config['timeout']}ms"
     request: Dict[str, Any] = {"args": ["sh", "-c", command], "limits": limits, "stdin": "",
-                               "network": network_of(config.get("network"))}
-    optional = {"files": made, "env": dict(config.get("env") or {}), "image": config.get("image"),
-                "workdir": workdir if workdir != "/work" else None}
+                               "network": network_of(config.get("network_mode"))}
+    optional = {"files": made, "env": dict(config.get("env", {})), "image": config.get("image"),
+                "read_only": bool(config.get("read_only")), "workdir": workdir if workdir != "/work" else None}
     request.update({key: value for key, value in optional.items() if value})
     return request
 
@@ -99,4 +140,4 @@ def network_of(value: Union[bool, str, None]) -> str:
     """True is the whole network; without a word there is only a loopback."""
     if isinstance(value, bool):
         return "full" if value else "none"
-    return value or "localhost"
+    return "full" if value == "bridge" else value or "localhost"

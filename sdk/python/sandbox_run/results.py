@@ -84,6 +84,9 @@ class ResourceUsage:
     max_memory_mb: float
 
 
+ResourceStats = ResourceUsage
+
+
 @dataclass(frozen=True)
 class ExecutionResult:
     """What `execute` gives; `duration` is in milliseconds."""

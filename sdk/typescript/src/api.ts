@@ -1,6 +1,6 @@
 /* Made by generate_types.py from the OpenAPI document of sandbox-run-http: do not edit. */
 
-/** The schemas of the service by name; parts of one are "name/part". */
+/** The schemas of the service by name; parts of one are "name_part". */
 export interface Schemas {
   request: {
     language?: string;
@@ -15,66 +15,67 @@ export interface Schemas {
     env?: Record<string, string>;
     stdin?: string;
     tty?: { rows: number; columns: number };
+    deps?: string[];
+    check?: boolean;
+    buffered?: boolean;
+    template?: string;
+    set?: Record<string, string>;
+    language_file?: string;
+    compile_args?: string[];
+    compile_limits?: Schemas["request_limits"];
+    command?: boolean;
+    workdir?: string;
     volumes?: string[];
     backend?: string;
     image?: string;
+    read_only?: boolean;
     project?: string;
     program?: string;
+    exclude?: string[];
+    include?: string[];
     workspace?: string;
     diff?: boolean;
     keep?: boolean;
     outputs?: string[];
-    allow_commands?: string[];
-    exclude?: string[];
-    include?: string[];
     network?: "none" | "localhost" | "allow" | "full";
     allow_hosts?: string[];
-    allow_dns?: boolean;
     publish?: string[];
-    workdir?: string;
-    limits?: Schemas["request/limits"];
-    deps?: string[];
-    check?: boolean;
-    template?: string;
-    set?: Record<string, string>;
-    language_file?: string;
-    command?: boolean;
-    compile_args?: string[];
-    compile_limits?: Schemas["request/limits"];
+    secrets?: string[];
+    allow_dns?: boolean;
+    limits?: Schemas["request_limits"];
+    allow_commands?: string[];
     policy?: string;
     require?: "container" | "reduced" | "process";
     allow_degraded?: boolean;
     keep_output?: boolean;
-    read_only?: boolean;
-    buffered?: boolean;
   };
-  "request/limits": {
+  request_limits: {
     wall_ms?: number | null;
+    timeout?: number | string;
     cpu_ms?: number | null;
+    "cpu-time"?: number | string;
     memory_bytes?: number;
+    memory?: number | string;
     cpus?: number | string;
     pids?: number | string;
     disk_bytes?: number;
+    disk?: number | string;
     inodes?: number | string;
     open_files?: number;
-    output_bytes?: number | null;
-    grace_ms?: number;
-    connections?: number;
-    network_in_bytes?: number;
-    network_out_bytes?: number;
-    timeout?: number | string;
-    "cpu-time"?: number | string;
-    memory?: number | string;
-    disk?: number | string;
     "open-files"?: number | string;
+    output_bytes?: number | null;
     "max-output"?: number | string;
+    grace_ms?: number;
     grace?: number | string;
+    connections?: number;
     "max-connections"?: number | string;
+    network_in_bytes?: number;
     "max-network-in"?: number | string;
+    network_out_bytes?: number;
     "max-network-out"?: number | string;
   };
-  result: Schemas["result/result"] | Schemas["result/error"];
-  "result/metrics": {
+  result: Schemas["result_result"] | Schemas["result_error"];
+  result_metrics: {
     wall_ms: number;
     cpu_user_ms: number;
     cpu_system_ms: number;
@@ -92,7 +93,7 @@ export interface Schemas {
     network_cpu_ms: number;
     [field: string]: unknown;
   };
-  "result/limits": {
+  result_limits: {
     wall_ms: number | null;
     cpu_ms: number | null;
     memory_bytes: number | null;
@@ -108,15 +109,17 @@ export interface Schemas {
     network_out_bytes: number | null;
     [field: string]: unknown;
   };
-  "result/denial": {
-    kind: "connect" | "name" | "file" | "syscall" | "process" | "memory" | "disk";
+  result_denial: {
+    kind: 
+        | "connect" | "name" | "file" | "syscall" | "process" | "memory" | "disk"
+        | "secret";
     target: string;
     rule: string;
     remedy: string | null;
     count: number;
     [field: string]: unknown;
   };
-  "result/stage": {
+  result_stage: {
     name: "prepare" | "dependencies" | "compile" | "check" | "run";
     success: boolean;
     outcome: 
@@ -128,8 +131,8 @@ export interface Schemas {
     execution_time: number;
     cpu_time: number;
     memory_used: number;
-    metrics: Schemas["result/metrics"];
-    limits: Schemas["result/limits"];
+    metrics: Schemas["result_metrics"];
+    limits: Schemas["result_limits"];
     startup: "parked" | "forked" | "cold";
     total_ms: number;
     explanation?: string | null;
@@ -141,7 +144,7 @@ export interface Schemas {
     stderr_bytes?: number;
     stderr_truncated?: boolean;
     stderr_encoding?: "utf-8" | "base64";
-    denials?: Schemas["result/denial"][];
+    denials?: Schemas["result_denial"][];
     denials_dropped?: number;
     stdout_tail?: string | null;
     stdout_omitted_bytes?: number;
@@ -149,7 +152,7 @@ export interface Schemas {
     stderr_omitted_bytes?: number;
     [field: string]: unknown;
   };
-  "result/diagnosis": {
+  result_diagnosis: {
     type: string | null;
     message: string | null;
     file: string | null;
@@ -167,7 +170,7 @@ export interface Schemas {
     link: string | null;
     [field: string]: unknown;
   };
-  "result/change": {
+  result_change: {
     op: "created" | "modified" | "deleted" | "renamed" | "mode";
     path: string;
     path_base64?: string;
@@ -186,7 +189,7 @@ export interface Schemas {
     mark?: string;
     [field: string]: unknown;
   };
-  "result/file": {
+  result_file: {
     path: string;
     path_base64?: string;
     size: number;
@@ -196,7 +199,7 @@ export interface Schemas {
     skipped: string | null;
     [field: string]: unknown;
   };
-  "result/result": {
+  result_result: {
     schema: 1;
     id: string;
     version: string;
@@ -220,7 +223,7 @@ export interface Schemas {
     execution_time: number;
     cpu_time: number;
     memory_used: number;
-    metrics: Schemas["result/metrics"];
+    metrics: Schemas["result_metrics"];
     explanation: string | null;
     stdout: string;
     stdout_bytes: number;
@@ -230,8 +233,8 @@ export interface Schemas {
     stderr_bytes: number;
     stderr_truncated: boolean;
     stderr_encoding: "utf-8" | "base64";
-    limits: Schemas["result/limits"];
-    stages: Schemas["result/stage"][];
+    limits: Schemas["result_limits"];
+    stages: Schemas["result_stage"][];
     isolation: {
       tier: "container" | "reduced" | "process";
       mechanisms: string[];
@@ -254,19 +257,19 @@ export interface Schemas {
       bytes_out: number;
       [field: string]: unknown;
     }[];
-    denials: Schemas["result/denial"][];
+    denials: Schemas["result_denial"][];
     uses: string[];
     excluded: string[];
-    diagnosis: null | Schemas["result/diagnosis"];
+    diagnosis: null | Schemas["result_diagnosis"];
     cached: boolean;
     compile_output?: string;
     tty?: { rows: number; columns: number; [field: string]: unknown };
     startup: "parked" | "forked" | "cold";
-    changes: null | Schemas["result/change"][];
+    changes: null | Schemas["result_change"][];
     changes_total: number | null;
     changes_summary: string | null;
     changes_id: string | null;
-    files: Schemas["result/file"][];
+    files: Schemas["result_file"][];
     denials_dropped?: number;
     files_dropped?: number;
     stdout_tail: string | null;
@@ -281,7 +284,7 @@ export interface Schemas {
     display_dropped?: number;
     [field: string]: unknown;
   };
-  "result/error": {
+  result_error: {
     schema: 1;
     success: false;
     outcome: 
@@ -344,13 +347,7 @@ export interface Schemas {
     seq: number;
     time_ms: number;
     stage?: "prepare" | "dependencies" | "compile" | "check" | "run";
-    denial: {
-      kind: "connect" | "name" | "file" | "syscall" | "process" | "memory" | "disk";
-      target: string;
-      rule: string;
-      remedy: string | null;
-      [field: string]: unknown;
-    };
+    denial: Schemas["event_denial"];
     [field: string]: unknown;
   } | {
     type: "port";
@@ -365,35 +362,45 @@ export interface Schemas {
     seq: number;
     time_ms: number;
     stage: "prepare" | "dependencies" | "compile" | "check" | "run";
-    metrics: {
-      wall_ms: number;
-      cpu_user_ms: number | null;
-      cpu_system_ms: number | null;
-      memory_bytes: number | null;
-      peak_memory_bytes: number | null;
-      processes: number | null;
-      io_read_bytes: number | null;
-      io_write_bytes: number | null;
-      stdout_bytes: number;
-      stderr_bytes: number;
-      [field: string]: unknown;
-    };
+    metrics: Schemas["event_metrics"];
     [field: string]: unknown;
   } | {
     type: "answer";
     seq: number;
     time_ms: number;
-    /** as session.json has it; further answers follow */
-    result: Record<string, unknown>;
+    result: Schemas["event_answer"];
     [field: string]: unknown;
   } | {
     type: "end";
     seq: number;
     time_ms: number;
-    /** as result.json has it; of a session, as session.json has it */
-    result: Record<string, unknown>;
+    result: Schemas["event_outcome"];
     [field: string]: unknown;
   };
+  event_denial: {
+    kind: 
+        | "connect" | "name" | "file" | "syscall" | "process" | "memory" | "disk"
+        | "secret";
+    target: string;
+    rule: string;
+    remedy: string | null;
+    [field: string]: unknown;
+  };
+  event_metrics: {
+    wall_ms: number;
+    cpu_user_ms: number | null;
+    cpu_system_ms: number | null;
+    memory_bytes: number | null;
+    peak_memory_bytes: number | null;
+    processes: number | null;
+    io_read_bytes: number | null;
+    io_write_bytes: number | null;
+    stdout_bytes: number;
+    stderr_bytes: number;
+    [field: string]: unknown;
+  };
+  event_answer: Record<string, unknown>;
+  event_outcome: Record<string, unknown>;
   build: {
     tool: string;
     summary: {
@@ -404,14 +411,14 @@ export interface Schemas {
       artifacts: number;
       [field: string]: unknown;
     };
-    messages: Schemas["build/message"][];
-    artifacts: Schemas["build/artifact"][];
+    messages: Schemas["build_message"][];
+    artifacts: Schemas["build_artifact"][];
     reproducible: boolean | null;
     first_difference: string | null;
     first_difference_base64?: string;
     [field: string]: unknown;
   };
-  "build/message": {
+  build_message: {
     severity: "error" | "warning" | "note";
     file: string | null;
     line: number | null;
@@ -420,7 +427,7 @@ export interface Schemas {
     code: string | null;
     [field: string]: unknown;
   };
-  "build/artifact": {
+  build_artifact: {
     path: string;
     path_base64?: string;
     size: number;
@@ -438,20 +445,20 @@ export interface Schemas {
     first_different_input?: string;
     first_different_input_base64?: string;
     difference?: string;
-    ratio: Schemas["comparison/figures"];
-    a: Schemas["comparison/program"];
-    b: Schemas["comparison/program"];
+    ratio: Schemas["comparison_figures"];
+    a: Schemas["comparison_program"];
+    b: Schemas["comparison_program"];
     [field: string]: unknown;
   };
-  "comparison/program": {
+  comparison_program: {
     program: string;
     language: string | null;
-    wall_ms: Schemas["comparison/figures"];
-    cpu_ms: Schemas["comparison/figures"];
-    peak_memory_bytes: Schemas["comparison/figures"];
+    wall_ms: Schemas["comparison_figures"];
+    cpu_ms: Schemas["comparison_figures"];
+    peak_memory_bytes: Schemas["comparison_figures"];
     [field: string]: unknown;
   };
-  "comparison/figures": {
+  comparison_figures: {
     runs: number;
     min: number;
     median: number;
@@ -471,11 +478,11 @@ export interface Schemas {
       error: number;
       [field: string]: unknown;
     };
-    cases: Schemas["golden/case"][];
+    cases: Schemas["golden_case"][];
     changes_id: string | null;
     [field: string]: unknown;
   };
-  "golden/case": {
+  golden_case: {
     name: string;
     outcome: "passed" | "failed" | "skipped" | "error";
     time_ms: number | null;
@@ -489,22 +496,22 @@ export interface Schemas {
     language: string | null;
     runs: number;
     succeeded: number;
-    wall_ms: Schemas["profile/figures"];
-    cpu_ms: Schemas["profile/figures"];
-    peak_memory_bytes: Schemas["profile/figures"];
-    over_time: Schemas["profile/point"][];
+    wall_ms: Schemas["profile_figures"];
+    cpu_ms: Schemas["profile_figures"];
+    peak_memory_bytes: Schemas["profile_figures"];
+    over_time: Schemas["profile_point"][];
     /** Only where they were asked for; the one that used most comes first. */
-    functions?: Schemas["profile/function"][];
+    functions?: Schemas["profile_function"][];
     [field: string]: unknown;
   };
-  "profile/function": {
+  profile_function: {
     function: string;
     self_ms: number;
     /** Also of what it called. */
     total_ms: number;
     [field: string]: unknown;
   };
-  "profile/point": {
+  profile_point: {
     time_ms: number;
     /** 1: one processor, all of the time. */
     cpu: number;
@@ -513,7 +520,7 @@ export interface Schemas {
     io_bytes_per_second: number;
     [field: string]: unknown;
   };
-  "profile/figures": {
+  profile_figures: {
     runs: number;
     min: number;
     median: number;
@@ -536,10 +543,10 @@ export interface Schemas {
     coverage_percent?: number | null;
     repeat?: number;
     flaky?: string[];
-    cases: Schemas["test/case"][];
+    cases: Schemas["test_case"][];
     [field: string]: unknown;
   };
-  "test/case": {
+  test_case: {
     name: string;
     outcome: "passed" | "failed" | "skipped" | "error";
     time_ms: number | null;
@@ -554,13 +561,13 @@ export interface Schemas {
     verdict: "passed" | "failed";
     /** One sentence for each check that failed. */
     reasons: string[];
-    checks: Schemas["verify/check"][];
+    checks: Schemas["verify_check"][];
     /** The file that --write wrote. */
     written: string | null;
     written_base64?: string;
     [field: string]: unknown;
   };
-  "verify/check": {
+  verify_check: {
     check: "syntax" | "types" | "lint" | "tests" | "golden" | "examples" | "calls";
     tool: string | null;
     file: string | null;
@@ -569,10 +576,10 @@ export interface Schemas {
     reason: string | null;
     time_ms: number;
     output: string | null;
-    cases: Schemas["verify/case"][];
+    cases: Schemas["verify_case"][];
     [field: string]: unknown;
   };
-  "verify/case": {
+  verify_case: {
     name: string;
     outcome: "passed" | "failed" | "skipped" | "error";
     time_ms: number | null;
@@ -635,9 +642,59 @@ export interface Schemas {
     [field: string]: unknown;
   };
   execution_list: { executions: Schemas["execution"][]; next: string | null; [field: string]: unknown };
+  execute: {
+    command: string;
+    config?: Schemas["execute_config"];
+    files?: Schemas["execute_file"][];
+  };
+  execute_config: {
+    image?: string;
+    /** Milliseconds; 300000 without it. */
+    timeout?: number;
+    cpuLimit?: string;
+    memoryLimit?: string;
+    workdir?: string;
+    networkMode?: "none" | "localhost" | "allow" | "full" | "bridge";
+    readOnly?: boolean;
+    env?: Record<string, string>;
+    [field: string]: unknown;
+  };
+  execute_file: {
+    path: string;
+    content: string;
+    encoding?: "utf-8" | "base64";
+    mode?: number;
+    [field: string]: unknown;
+  };
+  execute_answer: {
+    exitCode: number;
+    stdout: string;
+    stderr: string;
+    /** Milliseconds. */
+    duration: number;
+    resourceUsage?: {
+      cpuUsagePercent: number;
+      memoryUsageMb: number;
+      maxMemoryMb: number;
+      [field: string]: unknown;
+    };
+    stdoutEncoding?: "base64";
+    stderrEncoding?: "base64";
+    [field: string]: unknown;
+  };
   stdin_taken: { taken: number; open: boolean; [field: string]: unknown };
   batch: { requests: Schemas["request"][]; [field: string]: unknown };
   batch_results: { results: Schemas["result"][]; [field: string]: unknown };
+  batch_job: {
+    id: string;
+    status: "running" | "done";
+    created: string;
+    total: number;
+    over: number;
+    executions: (string | null)[];
+    results?: (Schemas["result"] | null)[];
+    [field: string]: unknown;
+  };
   session_request: {
     language: string;
     idle_ms?: number;
@@ -672,7 +729,7 @@ export interface Schemas {
     cell: number;
     stdout?: string;
     stderr?: string;
-    display?: unknown[];
+    display?: Record<string, unknown>[];
     [field: string]: unknown;
   };
   rollback_request: { cell: number; [field: string]: unknown };

@@ -43,9 +43,14 @@ export class InternalError extends SandboxError {}
 /** There is no sandbox-run on this machine. */
 export class BinaryNotFoundError extends SandboxError {}
 /** The service cannot be reached, or it went away. */
-export class ConnectionError extends SandboxError {}
+export class ConnectionError extends SandboxError {
+  /** `sent` is false when the service was never asked. */
+  constructor(message: string, more: ErrorDetails = {}, readonly sent = true) {
+    super(message, more);
+  }
+}
 
-const byCode: Record<string, typeof SandboxError> = {
+const byCode: Record<string, new (message: string, more?: ErrorDetails) => SandboxError> = {
   invalid: InvalidRequestError,
   not_found: NotFoundError,
   denied: DeniedError,

@@ -15,7 +15,7 @@ const SAMPLE_EVERY = "250ms";
 export async function transportOf(options: ConnectOptions): Promise<Transport> {
   if (options.baseUrl) return new Http(options.baseUrl, options.token);
   const { Local } = await import("./local.js"); // needs Node, so that browsers never load it
-  return new Local(options.binary);
+  return new Local(options.binary, options.dockerSocket);
 }
 
 /** Runs commands and programs: by the sandbox-run of this machine, or with `baseUrl` by a service. */
@@ -35,7 +35,9 @@ export class SandboxExecutor implements ISandboxExecutor {
   async execute(command: string, config: SandboxConfig = {}, files: MountedFile[] = [],
                 options: CallOptions = {}): Promise<ExecutionResult> {
     const transport = await this.#connect();
-    const request = await executeRequest(command, config, files, transport);
+    const { dockerSocket } = this.#options;
+    const request = { ...(await executeRequest(command, config, files, transport)),
+      ...(dockerSocket ? { backend: `docker:${dockerSocket}` } : {}) };
     return collect(transport.stream(request, { ...options, metricsEvery: SAMPLE_EVERY }));
   }
 
@@ -108,6 +110,14 @@ export class SandboxExecutor implements ISandboxExecutor {
 
   async languages(): Promise<Record<string, unknown>[]> {
     return (await this.#connect()).languages();
+  }
+}
+
+/** The same. With a socket each sandbox is made in a container of the Docker daemon that listens there, and images are
+ * first looked for in that daemon; without it no daemon is needed. */
+export class DockerSandboxExecutor extends SandboxExecutor {
+  constructor(socketPath?: string) {
+    super({ dockerSocket: socketPath });
   }
 }
 

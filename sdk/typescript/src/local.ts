@@ -53,14 +53,14 @@ function howWords(how: Record<string, unknown>): string[] {
 export class Local implements Transport {
   readonly binary: string;
 
-  constructor(binary?: string) {
+  constructor(binary?: string, readonly docker?: string) {
     this.binary = binary ?? process.env[BINARY_ENV] ?? "sandbox-run";
   }
 
   /** The process, and how it ends; a spawn that fails rejects `ended`. */
   #start(words: string[], given: string | Uint8Array, { signal }: CallOptions): [ChildProcessWithoutNullStreams, Promise<number | null>] {
     signal?.throwIfAborted();
-    const child = spawn(this.binary, words, { detached: true });
+    const child = spawn(this.binary, words, { detached: true, env: this.#environment() });
     const stop = (): void => void child.kill("SIGTERM");
     signal?.addEventListener("abort", stop);
     const ended = new Promise<number | null>((resolve, reject) => {
@@ -70,6 +70,10 @@ export class Local implements Transport {
     child.stdin.on("error", () => {}); // it ended without reading; it says why
     child.stdin.end(given);
     return [child, ended];
+  }
+
+  #environment(): NodeJS.ProcessEnv {
+    return this.docker ? { ...process.env, DOCKER_HOST: `unix://${this.docker}` } : process.env;
   }
 
   #notStarted(error: NodeJS.ErrnoException): SandboxError {
@@ -179,7 +183,8 @@ export class Local implements Transport {
   }
 
   async healthy(): Promise<boolean> {
-    return (await this.run({ args: ["true"], stdin: "" }, {})).success === true;
+    const backend = this.docker ? { backend: `docker:${this.docker}` } : {};
+    return (await this.run({ args: ["true"], stdin: "", ...backend }, {})).success === true;
   }
 
   async readHostFile(path: string): Promise<Uint8Array> {

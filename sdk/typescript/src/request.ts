@@ -4,20 +4,26 @@ import type { MountedFile, RequestFile, RunEvent, RunRequest, RunResult, Sandbox
 
 const WORK = "/work";
 
-export function networkOf(value: SandboxConfig["network"]): RunRequest["network"] {
-  if (typeof value === "boolean") return value ? "full" : "none";
-  return value ?? "localhost";
+export function networkOf({ networkMode, network = networkMode }: SandboxConfig): RunRequest["network"] {
+  if (typeof network === "boolean") return network ? "full" : "none";
+  return network === "bridge" ? "full" : network ?? "localhost";
 }
 
-function insideWork(path: string, workdir: string): string {
+function normal(path: string): string {
   const parts: string[] = [];
-  for (const part of (path.startsWith("/") ? path : `${workdir}/${path}`).split("/")) {
+  for (const part of path.split("/")) {
     if (part === "..") parts.pop();
     else if (part && part !== ".") parts.push(part);
   }
-  if (parts[0] !== WORK.slice(1) || parts.length < 2)
-    throw new InvalidRequestError(`'${path}' is not below ${WORK}; give it a relative path`, { code: "invalid" });
-  return parts.slice(1).join("/");
+  return `/${parts.join("/")}`;
+}
+
+/** Where a file lies; a relative path begins at the work directory. What is in /work stays relative. */
+function placeOf(path: string, workdir: string): string {
+  const full = normal(path.startsWith("/") ? path : `${workdir}/${path}`);
+  if (full === workdir || full === "/")
+    throw new InvalidRequestError(`'${path}' is no path of a file; give one relative to the work directory`, { code: "invalid" });
+  return full.startsWith(`${WORK}/`) ? full.slice(WORK.length + 1) : full;
 }
 
 function encode(content: string | Uint8Array): Pick<RequestFile, "content" | "encoding"> {
@@ -27,17 +33,17 @@ function encode(content: string | Uint8Array): Pick<RequestFile, "content" | "en
 async function fileOf(file: MountedFile, workdir: string, transport: Transport): Promise<RequestFile> {
   const content = file.content ?? (file.hostPath === undefined ? "" : await transport.readHostFile(file.hostPath));
   const executable = ((file.mode ?? 0) & 0o111) !== 0;
-  return { path: insideWork(file.path, workdir), ...encode(content), ...(executable ? { executable } : {}) };
+  return { path: placeOf(file.path, workdir), ...encode(content), ...(executable ? { executable } : {}) };
 }
 
 /** The request of `execute`: a line of shell, with a configuration and files. */
 export async function executeRequest(command: string, config: SandboxConfig, files: MountedFile[],
                                      transport: Transport): Promise<RunRequest> {
-  const workdir = config.workdir ?? WORK;
+  const workdir = normal(config.workdir ?? WORK);
   return {
     args: ["sh", "-c", command],
     stdin: "",
-    network: networkOf(config.network),
+    network: networkOf(config),
     limits: {
       timeout: `${config.timeout ?? 300000}ms`,
       cpus: config.cpuLimit ?? "1",
@@ -48,6 +54,7 @@ export async function executeRequest(command: string, config: SandboxConfig, fil
     ...(files.length ? { files: await Promise.all(files.map((file) => fileOf(file, workdir, transport))) } : {}),
     ...(config.env ? { env: config.env } : {}),
     ...(config.image ? { image: config.image } : {}),
+    ...(config.readOnly ? { read_only: true } : {}),
     ...(workdir === WORK ? {} : { workdir }),
   };
 }

@@ -12,8 +12,12 @@ export interface SandboxConfig {
   memoryLimit?: string;
   /** Where the command starts; "/work" without it. */
   workdir?: string;
-  /** `true` is the whole network, `false` none, a word one of the modes; without it a loopback only. */
-  network?: boolean | NetworkMode;
+  /** `true` is the whole network, `false` none, a word one of the modes, "bridge" what Docker calls so; without it a loopback only. */
+  networkMode?: boolean | NetworkMode | "bridge";
+  /** The same as `networkMode`. */
+  network?: boolean | NetworkMode | "bridge";
+  /** Only the work directory and /tmp can be written to. */
+  readOnly?: boolean;
   env?: Record<string, string>;
 }
 
@@ -35,6 +39,8 @@ export interface ResourceUsage {
   maxMemoryMb: number;
 }
 
+export type ResourceStats = ResourceUsage;
+
 export interface ExecutionResult {
   /** As a shell has it: 124 after a time limit, 128 + n after signal n. */
   exitCode: number;
@@ -55,14 +61,14 @@ export type RunRequest = Schemas["request"] & { [field: string]: unknown };
 
 export type RequestFile = NonNullable<Schemas["request"]["files"]>[number];
 
-export type Outcome = Schemas["result/result"]["outcome"];
+export type Outcome = Schemas["result_result"]["outcome"];
 
-export type Metrics = Schemas["result/metrics"];
+export type Metrics = Schemas["result_metrics"];
 
 export type MimeBundle = Record<string, unknown>;
 
 /** The fields of docs/result.md; `error` says why nothing ran. */
-export type RunResult = Schemas["result/result"] & { error?: Schemas["result/error"]["error"] };
+export type RunResult = Schemas["result_result"] & { error?: Schemas["result_error"]["error"] };
 
 /** One line of docs/events.md. */
 export interface RunEvent {
@@ -102,6 +108,8 @@ export interface ConnectOptions {
   token?: string;
   /** The file of the local program; else SANDBOX_RUN_BINARY, else "sandbox-run" of the PATH. */
   binary?: string;
+  /** Each sandbox of `execute` is made in a container of the Docker daemon of this socket, whose images come first. */
+  dockerSocket?: string;
 }
 
 /** How calls reach sandbox-run: by a process, or over HTTP. */

@@ -443,6 +443,12 @@ static void refusals(void)
     refused(sbr_request_set_limit(req, SBR_MEMORY_BYTES, 1), req,
             "memory_bytes 1 is too small; give a value from 4194304 to");
     refused(sbr_request_set_limit(req, (enum sbr_limit)99, 1), req, "no limit number 99");
+    refused(sbr_request_set_compile_limit(req, SBR_MEMORY_BYTES, 1), req, "memory_bytes 1 is too");
+    refused(sbr_request_set_compile_limit(req, (enum sbr_limit)99, 1), req, "no limit number 99");
+    refused(sbr_request_add_executable(req, "../x", "", 0), req, "'../x' is not usable");
+    refused(sbr_request_set_workdir(req, NULL), req, "the value of 'workdir' is missing");
+    refused(sbr_request_set_stdin(req, NULL, 1), req, "the value of 'stdin' is missing");
+    check(sbr_request_set_check(NULL, 1) == SBR_E_INVALID, "no request to check");
     refused(sbr_request_set_network(req, "bogus"), req, "unknown network mode 'bogus'");
     refused(sbr_request_add_file(req, "../x", "", 0), req, "'../x' is not usable");
     refused(sbr_request_add_file(req, NULL, "", 0), req, "the path of the file is missing");
@@ -482,6 +488,32 @@ static void works(void)
     if (sbr_runtime_check(runtime, &err) < 0)
         complain("check", err.message);
     check(sbr_runtime_check(NULL, &err) == SBR_E_INVALID && err.message[0], "no runtime to check");
+}
+
+/* A command with the tools of a language, and a file that it can execute. */
+static void a_command(void)
+{
+    static const char tool[] = "#!/bin/sh\necho ran\n";
+    const char *words[] = { "sh", "-c", "./tool; ./plain 2>/dev/null || python3 -c 'print(1)'",
+                            NULL };
+    sbr_request *req = NULL;
+    struct seen seen = { 0 };
+    sbr_error err;
+
+    if (sbr_request_new("python", NULL, &req, &err) < 0) {
+        complain("python", err.message);
+        return;
+    }
+    check(sbr_request_set_command(req, 1) == 0 && sbr_request_set_argv(req, words) == 0 &&
+              sbr_request_set_compile_limit(req, SBR_PIDS, 5) == 0 &&
+              sbr_request_add_executable(req, "tool", tool, strlen(tool)) == 0 &&
+              sbr_request_add_file(req, "plain", tool, strlen(tool)) == 0 &&
+              sbr_request_allow_degraded(req, degraded) == 0,
+          sbr_request_error(req)->message);
+    start(req, &seen);
+    check(verdict(seen.job) == SBR_EXITED && !strcmp(seen.out, "ran\n1\n"), seen.out);
+    sbr_job_free(seen.job);
+    sbr_request_free(req);
 }
 
 /* What does not fit together is found when the job starts, and named as setters name it. */
@@ -656,6 +688,7 @@ static const struct {
     { "refusals", refusals },
     { "unfit", unfit },
     { "template", a_template },
+    { "command", a_command },
     { "kept", kept_output },
     { "turn", in_turn },
     { "check", works },
