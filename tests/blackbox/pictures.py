@@ -118,17 +118,19 @@ def scene(name, caller=None):
         env = {**support.surroundings(caller), "TERM": "xterm-256color", "HOME": place}
         shown = " ".join(f'"{word}"' if " " in word else word for word in ["sandbox-run", *words])
         start = ["sh", "-c", 'cd "$1"; printf "\\033[1m$ %s\\033[0m\\n" "$2"; shift 2; exec "$@"', "-", place, shown]
+        prompt = words[0] == "repl"
         with screen_of(*start, *support.command(*words, caller=caller), env=env, rows=ROWS, columns=COLUMNS) as screen:
             for text, keys in typed:
                 screen.wait(text)
-                screen.wait(screen.is_raw)  # what is typed before is shown twice
+                if prompt:
+                    screen.wait(screen.is_raw)  # what is typed before is shown twice
                 screen.type(keys)
-            if typed:
+            if prompt:
                 screen.wait(lambda: screen.text.count("python>") > len(typed) and screen.text.endswith("python>"))
             else:
                 screen.end()
             yield screen
-            if typed:
+            if prompt:
                 screen.type("\x04")
                 screen.end()
 

@@ -70,8 +70,10 @@ def test_a_commit_inside_has_neither_the_secrets_nor_the_program(any_caller, che
 
 @pytest.mark.container
 def test_a_look_by_git_is_neither_a_change_nor_a_conflict(any_caller, checkout):
+    times = iter((1_600_000_000, 1_600_000_001))
+
     def look():
-        os.utime(checkout / "a.txt")  # so that git writes its index anew
+        os.utime(checkout / "a.txt", (next(times),) * 2)  # git compares whole seconds, and writes its index anew
         git(checkout, "status", caller=any_caller)
 
     before = (checkout / ".git/index").read_bytes()

@@ -100,13 +100,13 @@ def test_a_killed_run_is_measured_too(caller):
     code = ("import os, time\nx = b'1' * 50000000\nsaid = 0\nwhile True:\n"
             "  if time.process_time() > said + 0.01:\n"
             "    said = time.process_time(); os.write(1, b'%.3f\\n' % said)")
-    result = python(code, "--timeout", "500ms", "--grace", "0", caller=caller)
+    result = python(code, "--timeout", "2s", "--grace", "0", caller=caller)
     assert result["outcome"] == "timeout"
     said = float(result["stdout"].split()[-1])
     assert said <= result["cpu_time"] <= said + 0.1, result["metrics"]
     assert 50_000_000 <= result["memory_used"] <= 80_000_000
     assert result["metrics"]["peak_processes"] == 1
-    assert 0.5 <= result["execution_time"] < 2
+    assert 2 <= result["execution_time"] < 4
     if not support.is_warm(caller):  # there the interpreter waited for its files before, and a loop need not wait
         assert result["metrics"]["io_read_bytes"] > 10_000  # the interpreter's own files
         assert result["metrics"]["context_switches"] > 0

@@ -3,6 +3,7 @@ import glob
 import json
 import re
 import signal
+import subprocess
 import xml.etree.ElementTree as tree
 
 import pytest
@@ -134,10 +135,13 @@ def test_ctrl_c_while_functions_are_sampled_leaves_nothing(root, folder):
     def places():
         return glob.glob("/tmp/sandbox-run-profile-*")
 
-    (folder / "long.py").write_text("import time\nwhile True: time.sleep(0.01)\n")
+    # The measured run ends well, or nothing is sampled; the run that samples does not end.
+    (folder / "long.py").write_text("import pathlib, time\nseen = pathlib.Path('/seen/once')\n"
+                                    "while seen.exists(): time.sleep(0.01)\nseen.touch()\n")
+    (folder / "seen").mkdir()
     before = set(places())
-    with started("profile", "--repeat", "1", "--warm-up", "0", "--timeout", "2s", "--grace", "0ms", "--functions",
-                 str(folder / "long.py"), caller=root) as process:
+    with started("profile", "--repeat", "1", "--warm-up", "0", "--volume", f"{folder}/seen:/seen:rw", "--functions",
+                 str(folder / "long.py"), caller=root, stdin=subprocess.DEVNULL) as process:
         assert wait_until(lambda: set(places()) - before, SOON)  # the run that samples
         process.send_signal(signal.SIGINT)
         assert process.wait(SOON) == -signal.SIGINT

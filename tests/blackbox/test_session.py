@@ -289,11 +289,11 @@ def test_a_database_is_copied(state, any_caller):
 
 
 def test_an_interrupt_waits_until_the_kernel_has_read_the_cell(state, any_caller):
-    session = Session(state, "--grace", "3s", caller=any_caller)
+    session = Session(state, "--grace", "6s", caller=any_caller)
     try:
-        # A thread holds the interpreter for 1.8 s, so neither an interrupt nor one after half of the grace is heard.
+        # A thread holds the interpreter for 3.2 s, so neither an interrupt nor one after half of the grace is heard.
         session.cell("import ctypes, threading, time\nx = 41\n"
-                     "threading.Timer(0.05, ctypes.PyDLL(None).usleep, [1800000]).start()")
+                     "threading.Timer(0.05, ctypes.PyDLL(None).usleep, [3200000]).start()")
         with started("session", "exec", session.id, "--json", "--code", "time.sleep(1000)", caller=any_caller,
                      env=session.env, stdout=subprocess.PIPE) as running:
             wait_until(lambda: session.listed()[session.id]["state"] == "busy", 20)
