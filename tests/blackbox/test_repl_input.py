@@ -68,7 +68,7 @@ def test_input_of_python_ends_and_hides(own, root):
         screen.wait(lambda: screen.text.endswith("python>") and "two" in screen.text)
         assert prompt.said("lines") == "['one\\n', 'two\\n']"
         screen.type("input('more? ')\r")
-        screen.wait("more?")
+        screen.wait("\nmore?")
         screen.type(CTRL_D)
         screen.wait(lambda: "EOFError" in screen.text and screen.text.endswith("python>"))
         screen.type("exit(7)\r")
