@@ -300,3 +300,38 @@ def test_all_at_once_by_http(all_at_once, tmp_path, root):
 def test_the_project_is_hostile():
     """Every row of the tables above is planted: a table that is not used proves nothing."""
     assert set(hostile_project.CASES.values()) == {"file", "dir"}
+
+
+# ---- what is kept of a project's stages ----
+
+# The backend lies in the project, so its tests need no registry.  It is in no list of files that decide.
+SET_UP = {
+    "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "own"\nbackend-path = ["tools"]\n[project]\nname = "it"\nversion = "1"\n',
+    "it.py": "one = 1\n",
+    "test_it.py": "import unittest\nimport it\n\nclass It(unittest.TestCase):\n    def test_it(self):\n        self.assertEqual(it.one + 1, 3)\n",
+    "tools/own.py": """import os, zipfile
+SAID = {said!r}
+
+def build_editable(directory, config_settings=None, metadata_directory=None):
+    with zipfile.ZipFile(os.path.join(directory, "it-1-py3-none-any.whl"), "w") as wheel:
+        wheel.writestr("it-1.dist-info/METADATA", "Metadata-Version: 2.1\\nName: it\\nVersion: 1\\n")
+        wheel.writestr("it-1.dist-info/WHEEL", "Wheel-Version: 1.0\\n")
+        wheel.writestr("it.pth", os.getcwd() + "\\n" + SAID)
+    return "it-1-py3-none-any.whl"
+""",
+}
+LIE = "import sys; sys.modules['it'] = type(sys)('it'); sys.modules['it'].one = 2\n"
+
+
+def test_what_is_kept_of_a_copy_decides_nothing_for_the_original(any_caller, folder):
+    """The copy differs by a file that only its own set-up reads."""
+    outcomes = {}
+    for name, said in (("copy", LIE), ("original", ""), ("copy", LIE)):
+        for path, text in SET_UP.items():
+            (folder / name / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name / path).write_text(text.format(said=said) if path.startswith("tools") else text)
+        done = support.sandbox_run("test", "--json", folder / name, caller=any_caller)
+        found = json.loads(done.stdout)
+        outcomes[name] = [one["outcome"] for one in found["cases"]]
+    assert found["success"], done
+    assert outcomes == {"copy": ["passed"], "original": ["failed"]}
