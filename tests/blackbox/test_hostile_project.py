@@ -335,3 +335,57 @@ def test_what_is_kept_of_a_copy_decides_nothing_for_the_original(any_caller, fol
         outcomes[name] = [one["outcome"] for one in found["cases"]]
     assert found["success"], done
     assert outcomes == {"copy": ["passed"], "original": ["failed"]}
+
+
+# What the package managers of a language take from a project: packages of other places, settings, code that they run.
+INSTALLS = {
+    "rust": {
+        "Cargo.toml": '[package]\nname = "x"\nversion = "0.1.0"\nedition = "2021"\nbuild = "{secret}"\n'
+                      '[dependencies]\nitoa = {{ path = "{outside}" }}\n[patch.crates-io]\nitoa = {{ path = "{outside}/dir" }}\n',
+        ".cargo/config.toml": '[build]\nrustc-wrapper = "{command}"\n[target.\'cfg(all())\']\nlinker = "{command}"\nrunner = "{command}"\n'
+                              '[source.crates-io]\ndirectory = "{outside}"\n[credential-alias]\nx = ["{command}"]\n',
+        "src/main.rs": 'fn main() {{ println!("{{}}", include_str!("{secret}")); }}\n'},
+    "go": {
+        "go.mod": "module x\ngo 1.19\ntoolchain go9.9.9\nrequire example.org/y v1.0.0\nreplace example.org/y => {outside}\n",
+        "go.env": "GOFLAGS=-toolexec={command}\nGOPROXY=file://{outside}\n",
+        ".config/go/env": "GOFLAGS=-toolexec={command}\nGOPROXY=file://{outside}\n",
+        "main.go": 'package main\n\n// #cgo CFLAGS: -include {secret}\n// #cgo LDFLAGS: -Wl,{secret}\nimport "C"\n'
+                   'import _ "embed"\n\n//go:embed outside\nvar s string\n\nfunc main() {{ print(s) }}\n'},
+    "php": {
+        "composer.json": '{{"name": "x/x", "require": {{"y/y": "*", "psr/log": "*"}}, "repositories": [{{"type": "path", "url": "{outside}"}}, '
+                         '{{"type": "vcs", "url": "ext::{command}"}}, {{"type": "artifact", "url": "{outside}"}}], '
+                         '"config": {{"allow-plugins": true, "cafile": "{secret}", "vendor-dir": "{touched}/vendor", "bin-dir": "{touched}"}}, '
+                         '"scripts": {{"pre-install-cmd": "{command} pre; cat {secret}", "post-autoload-dump": "{command} post"}}, '
+                         '"autoload": {{"files": ["{secret}"]}}}}',
+        "auth.json": '{{"http-basic": {{"repo.packagist.org": {{"username": "u", "password": "p"}}}}}}',
+        "main.php": "<?php echo @file_get_contents('{secret}');\n"},
+    "lua": {
+        ".luarocks/config-5.4.lua": 'os.execute("{command} config; cat {secret}")\nrocks_servers = {{ "file://{outside}" }}\n',
+        "x-1.rockspec": 'package = "x"\nversion = "1-1"\nsource = {{ url = "file://{secret}" }}\ndependencies = {{ "y" }}\n'
+                        'build = {{ type = "command", build_command = "{command} build" }}\n',
+        "main.lua": 'local f = io.open("{secret}")\nif f then print(f:read("a")) end\n'},
+    "r": {
+        ".Rprofile": 'system("{command} profile")\ncat(readLines("{secret}"))\noptions(repos = c(CRAN = "file://{outside}"))\n',
+        ".Renviron": "R_LIBS_USER={outside}\nR_PROFILE_USER={secret}\n",
+        "DESCRIPTION": "Package: x\nVersion: 1\nImports: y\nRemotes: local::{outside}\n",
+        "renv/activate.R": 'system("{command} renv")\n',
+        "main.R": 'cat(tryCatch(readLines("{secret}"), error = function(e) "no"))\n'},
+}
+
+
+@pytest.mark.parametrize("name", INSTALLS)
+def test_what_installers_take_from_a_project_reaches_nothing_outside(any_caller, folder, name):
+    project = Hostile(folder / "hostile", git=False, orders=False)
+    for path, text in INSTALLS[name].items():
+        (project.project / path).parent.mkdir(parents=True, exist_ok=True)
+        (project.project / path).write_text(text.format(**project.names))
+    (project.project / "outside").symlink_to(project.secret)
+    (project.project / "name\x1b]0;x\x07").write_text("")
+    if any_caller == Callers.USER and os.geteuid() == 0:
+        project.give(support.ORDINARY_UID)
+    main = next(path for path in INSTALLS[name] if "main." in path)
+    for words in (("run", "--project", project.project, project.project / main), ("test", project.project), ("build", project.project)):
+        done = sandbox_run(*words, *degraded(any_caller), caller=any_caller, timeout=600)  # one may prepare its toolchain
+        assert done.returncode >= 0 and SECRET not in said(done).decode(errors="replace"), done
+        assert os.listdir(project.touched) == [], (words, os.listdir(project.touched))
+        assert b"\x1b]0;" not in said(done)
