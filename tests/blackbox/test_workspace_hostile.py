@@ -1,10 +1,12 @@
 """Projects and state directories that somebody prepared: nothing outside is touched, and nothing crashes."""
+import contextlib
 import hashlib
 import json
 import os
 import shutil
 import stat
 import subprocess
+import sys
 
 import pytest
 
@@ -52,6 +54,59 @@ def test_a_link_on_the_way_to_the_project_is_not_followed(folder, caller, state,
     os.rename(folder / "moved", folder / "theirs")
     assert support.sandbox_run(*words, name, "--yes", caller=caller, env=env).returncode == 0
     assert (tree / "new").exists() == (words == ["apply"])
+
+
+SWAP = ("import ctypes, sys\n"
+        "libc, (a, b) = ctypes.CDLL(None), (one.encode() for one in sys.argv[1:])\n"
+        "print(flush=True)\n"
+        "while True: libc.renameat2(-100, a, -100, b, 2)\n")
+
+
+@contextlib.contextmanager
+def exchanged(one, other):
+    """The two names are exchanged all the time; afterwards they are as before."""
+    swapping = subprocess.Popen([sys.executable, "-c", SWAP, one, other], stdout=subprocess.PIPE)
+    try:
+        swapping.stdout.readline()
+        yield
+    finally:
+        swapping.kill()
+        swapping.communicate()
+        if one.is_symlink():
+            one.rename(one.parent / "between")
+            other.rename(one)
+            (one.parent / "between").rename(other)
+
+
+WRITES = {
+    "apply": lambda top, name: ["apply", name, "--yes"],
+    "undo": lambda top, name: ["undo", name],
+    "build": lambda top, name: ["build", top / "tree", "--artifacts", top / "tree/sub/deep/made"],
+    "golden": lambda top, name: ["golden", top / "tree/sub/deep", "--update"],
+}
+
+
+@pytest.mark.parametrize("what", WRITES)
+def test_a_directory_that_is_a_link_now_and_then_leads_no_write_elsewhere(folder, caller, state, what):
+    """`sub` of the project, with what is written, changes places with a link to a directory outside."""
+    tree, outside = grow(folder / "tree", caller), folder / "outside"
+    for top in (tree / "sub", outside):
+        (top / "deep/one").mkdir(parents=True)
+        for name, text in (("f", "old\n"), ("one/command", "echo 1\n"), ("one/stdout", "x\n")):
+            (top / "deep" / name).write_text(text)
+        trees.give(top, caller)
+    (tree / "Makefile").write_text("all:\n\tmkdir -p out; echo b > out/a\n")
+    (tree / "link").symlink_to(outside)
+    trees.give(tree, caller)
+    before, env = trees.look(outside), {"SANDBOX_RUN_STATE": str(state)}
+    degraded = ["--allow-degraded"] if caller == support.Callers.USER and what in ("build", "golden") and not support.lacks(caller) else []
+    for number in range(4):
+        name = keep(tree, f"echo {number} > sub/deep/f; echo x > sub/deep/n{number}", caller, state)["changes_id"]
+        if what == "undo":
+            assert support.sandbox_run("apply", name, "--yes", caller=caller, env=env).returncode == 0
+        with exchanged(tree / "sub", tree / "link"):
+            done = support.sandbox_run(*WRITES[what](folder, name), *degraded, caller=caller, env=env)
+        assert done.returncode >= 0 and trees.look(outside) == before, (number, done)
 
 
 def test_a_project_that_is_named_through_a_link_is_applied(folder, caller, state):
