@@ -22,7 +22,9 @@
 
 static void recount(struct execution *e)
 {
+    e->server->kept.bytes -= e->counted_bytes;
     e->counted_bytes = e->log.bytes + (e->text ? e->text->len : 0);
+    e->server->kept.bytes += e->counted_bytes;
 }
 
 static void wake(struct execution *e)
@@ -228,6 +230,7 @@ static struct execution *make(struct server *server, const struct grant *tenant,
         return NULL;
     }
     e->server = server;
+    e->server->kept.n++;
     e->mode = mode;
     e->req = req;
     e->watch.fd = e->stop_fd = -1;
@@ -421,6 +424,8 @@ void execution_free(struct execution *e)
         return;
     if (e->waiter)
         e->waiter->left = NULL;
+    e->server->kept.n--;
+    e->server->kept.bytes -= e->counted_bytes;
     execution_record_drop(e);
     reader_drop_all(e);
     websocket_drop_all(e);
