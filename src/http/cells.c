@@ -14,6 +14,7 @@
 #include "http/reader.h"
 #include "http/server.h"
 #include "http/submission.h"
+#include "session/session_client.h"
 
 struct cell {
     sbr_session *session;
@@ -121,11 +122,11 @@ static struct cell *open_cell(struct exchange *x, json_t *body)
 }
 
 /* Its token was revoked. */
-static void interrupt_cell(void *context)
+static void end_cell(void *context)
 {
     const struct cell *cell = context;
 
-    (void)sbr_session_interrupt(cell->session);
+    (void)!session_client_end_cell(cell->session);
 }
 
 /* A cell is a run among those of its tenant, whoever reads its events; false: replied. */
@@ -134,7 +135,7 @@ static bool take_place(struct exchange *x, struct cell *cell, struct offload *o)
     const struct need need = { .runs = 1 };
     struct refusal refusal = { 0 };
 
-    if (ledger_take(&x->server->holdings.ledger, &x->tenant, &need, interrupt_cell, cell, &o->held,
+    if (ledger_take(&x->server->holdings.ledger, &x->tenant, &need, end_cell, cell, &o->held,
                     &refusal) == 0)
         return true;
     holdings_refuse(x, &refusal);

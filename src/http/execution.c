@@ -250,14 +250,14 @@ static struct execution *make(struct server *server, const struct grant *tenant,
     return e;
 }
 
-/* The token that started it was revoked: it ends at once, without a grace period. */
+/* The token that started it was revoked: it ends at once, without a grace period, also when its
+ * client has left or cancelled it before. */
 static void end_revoked(void *context)
 {
     struct execution *e = context;
 
-    if (e->cancelled)
-        return;
-    execution_cancel(e);
+    if (!e->cancelled)
+        execution_cancel(e);
     execution_cancel(e);
 }
 
