@@ -207,6 +207,7 @@ static void join(struct execution *e, struct execution_batch *batch, unsigned in
     e->batch = batch;
     e->place = place;
     e->held = !batch->is_over;
+    e->created_us = batch->created_us; /* the record has runs only, and so the batch's time */
     batch->users++;
 }
 

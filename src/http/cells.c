@@ -15,6 +15,7 @@
 #include "http/reader.h"
 #include "http/server.h"
 #include "http/submission.h"
+#include "session/session_client.h"
 
 #define POSTED_MOST ((size_t)512 << 10) /* bytes of lines that the loop has not taken yet */
 
@@ -160,11 +161,11 @@ static struct cell *open_cell(struct exchange *x, json_t *body)
 }
 
 /* Its token was revoked. */
-static void interrupt_cell(void *context)
+static void end_cell(void *context)
 {
     const struct cell *cell = context;
 
-    (void)sbr_session_interrupt(cell->session);
+    (void)!session_client_end_cell(cell->session);
 }
 
 /* A cell is a run among those of its tenant, whoever reads its events; false: replied. */
@@ -173,7 +174,7 @@ static bool take_place(struct exchange *x, struct cell *cell, struct offload *o)
     const struct need need = { .runs = 1 };
     struct refusal refusal = { 0 };
 
-    if (ledger_take(&x->server->holdings.ledger, &x->tenant, &need, interrupt_cell, cell, &o->held,
+    if (ledger_take(&x->server->holdings.ledger, &x->tenant, &need, end_cell, cell, &o->held,
                     &refusal) == 0)
         return true;
     holdings_refuse(x, &refusal);

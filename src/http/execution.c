@@ -22,7 +22,9 @@
 
 static void recount(struct execution *e)
 {
+    e->server->kept.bytes -= e->counted_bytes;
     e->counted_bytes = e->log.bytes + (e->text ? e->text->len : 0);
+    e->server->kept.bytes += e->counted_bytes;
 }
 
 static void wake(struct execution *e)
@@ -232,6 +234,7 @@ static struct execution *make(struct server *server, const struct grant *tenant,
         return NULL;
     }
     e->server = server;
+    e->server->kept.n++;
     e->mode = mode;
     e->req = req;
     e->watch.fd = e->stop_fd = -1;
@@ -251,14 +254,14 @@ static struct execution *make(struct server *server, const struct grant *tenant,
     return e;
 }
 
-/* The token that started it was revoked: it ends at once, without a grace period. */
+/* The token that started it was revoked: it ends at once, without a grace period, also when its
+ * client has left or cancelled it before. */
 static void end_revoked(void *context)
 {
     struct execution *e = context;
 
-    if (e->cancelled)
-        return;
-    execution_cancel(e);
+    if (!e->cancelled)
+        execution_cancel(e);
     execution_cancel(e);
 }
 
@@ -425,6 +428,8 @@ void execution_free(struct execution *e)
         return;
     if (e->waiter)
         e->waiter->left = NULL;
+    e->server->kept.n--;
+    e->server->kept.bytes -= e->counted_bytes;
     execution_record_drop(e);
     reader_drop_all(e);
     websocket_drop_all(e);

@@ -24,6 +24,8 @@ static void cancel_wanted(void *context, uint32_t events)
         return;
     job->cancelled = true;
     job_table_handle(job, EV_CANCEL);
+    if (count > 1) /* two that came together: the second one ends the grace */
+        job_table_handle(job, EV_CANCEL);
 }
 
 static void engine_answered(sbr_job *job)
