@@ -215,9 +215,10 @@ def run_pip(record, words):
     runpy.run_module("pip", run_name="__main__", alter_sys=True)
 
 
-def tame_pip(record, *words):
+def tame_pip(record, *words, quiet=False):
     """pip with a network."""
-    return subprocess.call([sys.executable, "-I", "-B", os.path.abspath(__file__), "--pip", record, *words])
+    return subprocess.run([sys.executable, "-I", "-B", os.path.abspath(__file__), "--pip", record, *words],
+                          stdout=subprocess.DEVNULL if quiet else None, stderr=subprocess.DEVNULL if quiet else None).returncode
 
 
 SILENT = ["--quiet", "--no-input", "--no-color", "--disable-pip-version-check", "--progress-bar=off"]
@@ -239,24 +240,44 @@ def fetch_builders(record, place):
                 sys.exit(status)
 
 
+class Shelf:
+    """Packages are fetched first, by a pip that runs nothing of them; what builds them, then; and then there is no
+    network."""
+
+    def __init__(self):
+        self.scratch = tempfile.mkdtemp()
+        self.record, self.fetched, self.builders = (os.path.join(self.scratch, name) for name in ("record", "fetched", "builders"))
+        os.mkdir(self.fetched)
+        os.mkdir(self.builders)
+
+    def fetch(self, wanted, quiet=False):
+        return tame_pip(self.record, "download", *SILENT, "--no-cache-dir", "--prefer-binary", "--dest", self.fetched,
+                        *patience(), *wanted, quiet=quiet)
+
+    def close(self):
+        """Returns options for pip, and its environment."""
+        fetch_builders(self.record, self.builders)
+        close_network()
+        env = {name: value for name, value in os.environ.items() if not name.upper().startswith("PIP_")}
+        env["PIP_CONFIG_FILE"] = os.devnull
+        return ["--no-index", "--find-links", self.fetched, "--find-links", self.builders], env
+
+    def remove(self):
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+
 def build_offline(target, wanted):
     """Fetches everything, then builds and installs it without a network."""
-    scratch = tempfile.mkdtemp()
-    record, fetched, builders = (os.path.join(scratch, name) for name in ("record", "fetched", "builders"))
-    os.mkdir(builders)
-    status = tame_pip(record, "download", *SILENT, "--no-cache-dir", "--prefer-binary", "--dest", fetched,
-                      *patience(), *wanted)
+    shelf = Shelf()
+    status = shelf.fetch(wanted)
     if status != 0:
         sys.exit(status)
-    fetch_builders(record, builders)
-    close_network()
-    env = {name: value for name, value in os.environ.items() if not name.upper().startswith("PIP_")}
-    env["PIP_CONFIG_FILE"] = os.devnull
-    files = sorted(glob.glob(os.path.join(fetched, "*")))
+    offline, env = shelf.close()
+    files = sorted(glob.glob(os.path.join(shelf.fetched, "*")))
     status = subprocess.call(
-        find_pip() + ["install", *SILENT, "--no-warn-script-location", "--no-cache-dir", "--no-compile", "--no-index",
-                      "--find-links", fetched, "--find-links", builders, "--target", target, *files], env=env)
-    shutil.rmtree(scratch, ignore_errors=True)
+        find_pip() + ["install", *SILENT, "--no-warn-script-location", "--no-cache-dir", "--no-compile", *offline,
+                      "--target", target, *files], env=env)
+    shelf.remove()
     if status != 0:
         sys.exit(status)
 
@@ -306,24 +327,36 @@ def install_for_project(target, words):
             file.write("\n".join(wanted.pins) + "\n")
         limits = ["-c", file.name]
 
+    shelf, env, offline = Shelf(), None, []
+
     def install(what, quiet=False):
-        return subprocess.run(client + QUIET + patience() + what, stderr=subprocess.PIPE if quiet else None,
+        return subprocess.run(client + QUIET + offline + what, env=env, stderr=subprocess.PIPE if quiet else None,
                               stdout=subprocess.PIPE if quiet else None).returncode
 
-    if bundled_setuptools():
-        install(["--no-index", "--no-deps", *bundled_setuptools()], True)
-    own = [requirement(word) for word in words]
-    everything = list(dict.fromkeys(build + wanted.needed + own + [word for group in groups.values() for word in group]))
-    if everything and install(limits + everything, True) != 0:
-        needed = list(dict.fromkeys(build + wanted.needed + own))
-        if needed and (not limits or install(limits + needed, True) != 0) and install(needed) != 0:
+    def in_turns(one, needed, everything):
+        """`one` fetches or installs; the words that cannot be had."""
+        if not everything or one(limits + everything, True) == 0:
+            return []
+        if needed and (not limits or one(limits + needed, True) != 0) and one(needed) != 0:
             sys.exit(1)
+        missing = []
         for name, group in groups.items():
-            if install(group, True) == 0:
-                continue
-            for word in group:
-                if install([word], True) != 0:
-                    wanted.notes.append("the project's list '%s' names %s, which could not be installed" % (name, word))
+            if one(group, True) != 0:
+                missing += [(name, word) for word in group if one([word], True) != 0]
+        return missing
+
+    needed = list(dict.fromkeys(build + wanted.needed + [requirement(word) for word in words]))
+    everything = list(dict.fromkeys(needed + [word for group in groups.values() for word in group]))
+    missing = in_turns(shelf.fetch, needed, everything)
+    offline, env = shelf.close()
+    if bundled_setuptools():
+        install(["--no-deps", *bundled_setuptools()], True)
+    groups = {name: [word for word in group if (name, word) not in missing] for name, group in groups.items()}
+    everything = list(dict.fromkeys(needed + [word for group in groups.values() for word in group]))
+    missing += in_turns(install, needed, everything)
+    for name, word in missing:
+        wanted.notes.append("the project's list '%s' names %s, which could not be installed" % (name, word))
+    shelf.remove()
     if wanted.notes:
         with open(os.path.join(target, "sandbox-run-notes"), "w") as file:
             file.write("\n".join(wanted.notes) + "\n")
