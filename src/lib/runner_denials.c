@@ -20,6 +20,20 @@ uint32_t runner_refusals(sbr_job *job, uint32_t from, struct denials *to)
     return monitor ? egress_report_refusals(&monitor->box->egress, from, to) : from;
 }
 
+uint32_t runner_asked(sbr_job *job, uint32_t from, struct denials *to)
+{
+    const struct monitor *monitor = living(job);
+
+    return monitor ? egress_report_asked(&monitor->box->egress, from, to) : from;
+}
+
+bool runner_granted(sbr_job *job, const struct host_rule *rule)
+{
+    const struct monitor *monitor = living(job);
+
+    return monitor && egress_report_granted(&monitor->box->egress, rule->text);
+}
+
 static void count(const struct monitor *monitor, struct runner_refused *ret)
 {
     struct cgroup_usage usage = { 0 };
