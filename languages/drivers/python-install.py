@@ -24,8 +24,9 @@ from email.parser import HeaderParser
 
 CLOSE_NAME = "close.sandbox-run.internal"
 NEEDS_BUILDING = 84  # exit code of a pip that met a source package
-# What builders ask for only when they run.
+# What builders ask for only when they run: by their module, and for an editable installation by their package.
 BUILDERS_NEED = {"setuptools": ["wheel"], "mesonpy": ["ninja"], "scikit_build_core": ["cmake", "ninja"]}
+EDITABLES_NEED = {"setuptools": ["wheel"], "hatchling": ["editables"], "meson-python": ["ninja"], "scikit-build-core": ["cmake", "ninja"]}
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9._, -]*\])?"
 
 
@@ -319,8 +320,8 @@ def install_for_project(target, words):
     build = wanted.build
     if not build and any(wanted.has(name) for name in ("setup.py", "setup.cfg", "pyproject.toml")):
         build = ["setuptools", "wheel"]
-    if any(word.startswith("setuptools") for word in build):
-        build = [*build, "wheel"]  # before its version 70 it asks for it only when it is called
+    named = {re.split(r"[^a-z0-9-]", word.lower().replace("_", "-"))[0] for word in build}
+    build = build + [need for name in sorted(named) for need in EDITABLES_NEED.get(name, ())]
     limits = []
     if wanted.pins:
         with open(os.path.join(os.environ.get("TMPDIR", "/tmp"), "pins.txt"), "w") as file:
@@ -357,6 +358,8 @@ def install_for_project(target, words):
     for name, word in missing:
         wanted.notes.append("the project's list '%s' names %s, which could not be installed" % (name, word))
     shelf.remove()
+    if wanted.own:  # a package for its tests may need it, too, and would bring a published copy
+        subprocess.run(client + ["uninstall", "--quiet", "--yes", wanted.own], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     if wanted.notes:
         with open(os.path.join(target, "sandbox-run-notes"), "w") as file:
             file.write("\n".join(wanted.notes) + "\n")
