@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/jsonw.h"
 #include "base/scope.h"
 #include "base/signal_fd.h"
 #include "cli/cli.h"

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/jsonw.h"
-#include "base/scope.h"
 #include "http/execution.h"
 #include "http/handlers.h"
 #include "http/holdings.h"

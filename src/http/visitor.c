@@ -13,7 +13,6 @@
 #include "http/guard.h"
 #include "http/problem.h"
 #include "http/refusals.h"
-#include "http/route.h"
 #include "http/server.h"
 #include "http/token.h"
 #include "wire/front.h"

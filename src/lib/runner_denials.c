@@ -1,7 +1,6 @@
 /* What a cell of a session was refused: as for a run, but from the cell's beginning to its end. */
 #include "explain/denial_text.h"
 #include "explain/last_words.h"
-#include "job/job.h"
 #include "lib/job_client.h"
 #include "lib/runner.h"
 #include "monitor/egress_report.h"
