@@ -85,6 +85,7 @@ class Wanted:
     def __init__(self, place, read_toml):
         self.place, self.read_toml = place, read_toml
         self.build, self.needed, self.groups, self.notes, self.pins = [], [], {}, [], []
+        self.own = ""  # the name of the project's package
 
     def has(self, name):
         return os.path.isfile(os.path.join(self.place, name))
@@ -133,6 +134,7 @@ class Wanted:
             self.build += texts(whole["build-system"].get("requires", []))
         self.needed += texts(project.get("dependencies"))
         own = plain(project.get("name", "") or tool.get("poetry", {}).get("name", "") or "")
+        self.own = own
         extras = {plain(name): texts(words) for name, words in project.get("optional-dependencies", {}).items()}
 
         def of_extra(name, seen=()):
@@ -184,6 +186,7 @@ class Wanted:
         config = self.ini("setup.cfg")
         if not config:
             return
+        self.own = self.own or plain(config.get("metadata", "name", fallback=""))
         for section, key, to in (("options", "install_requires", None), ("options", "tests_require", "test"),
                                  ("options", "setup_requires", ""), ("metadata", "requires_dist", None)):
             words = texts(config.get(section, key, fallback=""))
@@ -267,6 +270,7 @@ class Wanted:
         for table in tables:
             if "install_requires" in table:
                 keywords = {**table, **keywords}
+        self.own = self.own or plain("".join(texts(keywords.get("name"))[:1]))
         self.needed += texts(keywords.get("install_requires"))
         self.build += texts(keywords.get("setup_requires"))
         self.add_group("test", texts(keywords.get("tests_require")))

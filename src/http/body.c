@@ -152,6 +152,7 @@ void body_take(struct exchange *x)
 {
     struct reading *r;
 
+    execution_kept_look(x->server);
     if (!is_large(x)) {
         x->route->handle(x);
         return;

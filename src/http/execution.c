@@ -22,7 +22,9 @@
 
 static void recount(struct execution *e)
 {
+    e->server->kept.bytes -= e->counted_bytes;
     e->counted_bytes = e->log.bytes + (e->text ? e->text->len : 0);
+    e->server->kept.bytes += e->counted_bytes;
 }
 
 static void wake(struct execution *e)
@@ -39,6 +41,7 @@ static void noted(struct execution *e, int r, struct buf *lines)
     buf_done(lines);
     recount(e);
     wake(e);
+    execution_pace(e);
 }
 
 static void note(struct execution *e, struct buf *lines)
@@ -136,7 +139,10 @@ static void finish_with(struct execution *e, sbr_result *result, struct response
     spans_add(&e->server->spans, e, result ? result->report.exit_code : -1);
     if (result && !e->digested)
         e->digested = execution_result_digest(e, e->text, result);
-    sbr_result_free(result);
+    if (result && e->text && e->text->owner == result)
+        output_files_done(&result->files); /* the text has the streams alone */
+    else
+        sbr_result_free(result);
     loop_remove(&e->server->loop, &e->watch);
     e->spent = take_ptr(e->job);
     list_append(&e->server->spent, &e->spending);
@@ -228,6 +234,7 @@ static struct execution *make(struct server *server, const struct grant *tenant,
         return NULL;
     }
     e->server = server;
+    e->server->kept.n++;
     e->mode = mode;
     e->req = req;
     e->watch.fd = e->stop_fd = -1;
@@ -247,14 +254,14 @@ static struct execution *make(struct server *server, const struct grant *tenant,
     return e;
 }
 
-/* The token that started it was revoked: it ends at once, without a grace period. */
+/* The token that started it was revoked: it ends at once, without a grace period, also when its
+ * client has left or cancelled it before. */
 static void end_revoked(void *context)
 {
     struct execution *e = context;
 
-    if (e->cancelled)
-        return;
-    execution_cancel(e);
+    if (!e->cancelled)
+        execution_cancel(e);
     execution_cancel(e);
 }
 
@@ -421,6 +428,8 @@ void execution_free(struct execution *e)
         return;
     if (e->waiter)
         e->waiter->left = NULL;
+    e->server->kept.n--;
+    e->server->kept.bytes -= e->counted_bytes;
     execution_record_drop(e);
     reader_drop_all(e);
     websocket_drop_all(e);

@@ -6,9 +6,6 @@
 
 #include "admit/grant.h"
 
-#define KEPT_MAX 4096                  /* of one pool, of all tenants */
-#define KEPT_BYTES ((size_t)256 << 20) /* the same                    */
-
 struct amount {
     size_t n, bytes;
 };

@@ -5,6 +5,9 @@
 
 #include "base/list.h"
 
+#define KEPT_MAX 4096                  /* of one pool, of all tenants */
+#define KEPT_BYTES ((size_t)256 << 20) /* the same                    */
+
 struct kept {
     const char *tenant; /* NULL: it cannot be forgotten now, and does not count */
     size_t bytes;

@@ -23,7 +23,6 @@
 #include "http/body.h"
 #include "http/dialect.h"
 #include "http/execution.h"
-#include "http/execution_kept.h"
 #include "http/fronts.h"
 #include "http/joblog.h"
 #include "http/listener.h"
@@ -256,6 +255,7 @@ static void serve(struct server *server)
             return;
         visitor_run(server);
         execution_tidy(server);
+        execution_kept_look(server);
         fronts_run(server);
         tick(server, clock_now_us());
         restoration_run(server);

@@ -6,6 +6,7 @@
 #include "base/loop.h"
 #include "config/config.h"
 #include "http/counters.h"
+#include "http/execution_kept.h"
 #include "http/holdings.h"
 #include "http/refusals.h"
 #include "http/roots.h"
@@ -66,6 +67,7 @@ struct server {
     struct link visitors, closed;             /* connections; those that are freed after the turn */
     struct link waiting, ready;   /* exchanges whose reply comes later; that have some to send */
     struct link executions, live; /* newest last; those of them that are not over */
+    struct server_kept kept;      /* all of them, in numbers */
     struct link spent;            /* executions whose jobs are to be freed */
     struct link agents;           /* clients of /mcp */
     struct link sse_streams;      /* their streams */

@@ -23,6 +23,7 @@
 
 #define MEASURED_RUNS 10 /* of a profile or comparison that names no number */
 #define VERIFY_CHECKS 6
+#define GRACE_MS 1000
 
 struct work_call {
     const struct work_kind *kind;
@@ -391,6 +392,16 @@ static void bound_work(struct exchange *x, sbr_request *req)
     grant_give_limits(&bounded, req);
 }
 
+/* What stops such work says only once that it is to end, so the grace of its runs is what is left
+ * of them when their token is revoked. */
+static void lower_grace(sbr_request *req)
+{
+    uint64_t *grace = req ? &req->limits.value[SBR_GRACE_MS] : NULL;
+
+    if (grace && *grace > GRACE_MS)
+        *grace = GRACE_MS;
+}
+
 static void start(struct exchange *x, json_t *body, struct work_call *b)
 {
     struct offload o = { .work = b->kind->run, .done = call_over, .left = client_left, .extra = b };
@@ -399,6 +410,8 @@ static void start(struct exchange *x, json_t *body, struct work_call *b)
     if (r == 0 && check_paths(x, b->own, o.req) == 0) {
         if (b->kind->bounded)
             bound_work(x, o.req);
+        lower_grace(o.req);
+        lower_grace(b->second);
         if (is_admitted(x, o.req, b)) {
             offload_start(x, &o);
             return;

@@ -1,6 +1,5 @@
 /* A job from its making to its end in memory. */
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -24,6 +23,8 @@ static void cancel_wanted(void *context, uint32_t events)
         return;
     job->cancelled = true;
     job_table_handle(job, EV_CANCEL);
+    if (count > 1) /* two that came together: the second one ends the grace */
+        job_table_handle(job, EV_CANCEL);
 }
 
 static void engine_answered(sbr_job *job)

@@ -14,6 +14,7 @@
 #include "session/supervisor.h"
 
 #define CPU_LOOK_US 1000
+#define SOON_US 500000     /* from the interrupt to the end, whatever the grace is */
 #define READ_LOOK_US 5000  /* between two looks whether the kernel has read its cell */
 #define SIGNAL_LOOK_US 200 /* and whether init has sent the signals for the last one */
 #define SIGNAL_PATIENCE_US 1000000
@@ -414,6 +415,16 @@ void cell_stop_it(struct session *s, enum cell_stop why)
     s->cell->stop = why;
     s->cell->kill_us = clock_now_us() + s->limits.value[SBR_GRACE_MS] * 1000 + 1;
     press(s, 0);
+}
+
+void cell_end_soon(struct session *s)
+{
+    uint64_t soon_us = clock_now_us() + SOON_US;
+
+    if (!s->cell || s->cell->kill_us <= soon_us)
+        return;
+    s->cell->kill_us = soon_us;
+    loop_set_timer(&s->loop, TIMER_KILL, soon_us, press, s);
 }
 
 /* What stopped the cell counts, not how its kernel ended. */

@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/json_read.h"
-#include "base/text.h"
 #include "session/cell_record.h"
 #include "session/session_files.h"
 #include "session/snapshot.h"
@@ -149,8 +148,11 @@ static void op_interrupt(struct session *s, struct connection *c, const json_t *
     bool runs = s->cell != NULL;
 
     if (json_is_true(json_object_get(line, "quiet"))) {
-        if (connection_interrupt(c)) /* the answer is the end of the cell */
-            cell_stop_it(s, CELL_CANCELLED);
+        if (!connection_interrupt(c))
+            return;
+        cell_stop_it(s, CELL_CANCELLED); /* the answer is the end of the cell */
+        if (json_is_true(json_object_get(line, "end")))
+            cell_end_soon(s);
         return;
     }
     if (!has_kernel(s, c))

@@ -9,7 +9,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/json_read.h"
 #include "base/scope.h"
 #include "sandbox/peer.h"
@@ -161,12 +160,14 @@ static bool change_line(sbr_session *s, int from, int to)
 /* The line is out; so is every interrupt that came meanwhile. */
 static int leave_line(sbr_session *s)
 {
-    static const char interrupt[] = "{\"op\":\"interrupt\",\"quiet\":true}\n";
+    const char *interrupt = atomic_load(&s->ends)
+                                ? "{\"op\":\"interrupt\",\"quiet\":true,\"end\":true}\n"
+                                : "{\"op\":\"interrupt\",\"quiet\":true}\n";
     int r = 0;
 
     while (!change_line(s, LINE_WRITTEN, LINE_FREE)) {
         atomic_store(&s->line, LINE_WRITTEN);
-        r |= send_all(s, interrupt, sizeof(interrupt) - 1);
+        r |= send_all(s, interrupt, strlen(interrupt));
     }
     return r;
 }
@@ -180,6 +181,12 @@ int session_client_interrupt(sbr_session *s)
             change_line(s, LINE_WRITTEN, LINE_INTERRUPT_WANTED))
             return 0;
     }
+}
+
+int session_client_end_cell(sbr_session *s)
+{
+    atomic_store(&s->ends, true);
+    return session_client_interrupt(s);
 }
 
 int session_client_send(sbr_session *s, const json_t *request, sbr_error *err)

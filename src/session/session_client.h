@@ -13,6 +13,7 @@ struct sbr_session {
     int fd;
     struct buf in;
     atomic_int line;           /* who writes one, see session_client.c */
+    atomic_bool ends;          /* interrupts are to end the cell, see session_client_end_cell */
     unsigned int width;        /* of values; 0: as they come */
     sbr_session_read_fn *read; /* of lines that cells ask for; NULL: there are none */
     void *read_context;
@@ -27,6 +28,8 @@ void session_client_free(sbr_session *s);
 int session_client_send(sbr_session *s, const json_t *request, sbr_error *err) must_check;
 /* Sends an interrupt, between two lines; any thread and any signal handler may. */
 int session_client_interrupt(sbr_session *s) must_check;
+/* The same, but a cell that does not end by it is given little time, whatever its grace is. */
+int session_client_end_cell(sbr_session *s) must_check;
 /* The next line, without its newline; the caller frees it. */
 int session_client_read(sbr_session *s, char **ret, size_t *ret_len, sbr_error *err) must_check;
 /* Reads an error object of the session; its code. */

@@ -400,6 +400,8 @@ void cell_done(struct kernel *k, const struct frame *frame);
 void cell_without_kernel(struct session *s, const char *reason);
 /* Interrupts the cell, and ends the session when that does not help. */
 void cell_stop_it(struct session *s, enum cell_stop why);
+/* One that was stopped is ended soon, however long the grace is that its session was given. */
+void cell_end_soon(struct session *s);
 /* The kernel's run is over; `result` is NULL when it failed. */
 void cell_lost(struct session *s, const sbr_result *result);
 

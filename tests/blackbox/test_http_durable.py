@@ -8,6 +8,7 @@ import os
 import queue
 import random
 import signal
+import socketserver
 import sqlite3
 import subprocess
 import threading
@@ -413,6 +414,11 @@ def test_a_result_that_is_too_large_is_not_kept(lives):
     assert after["status"] == "failed" and "64 MiB" in after["result"]["error"]["message"]
 
 
+def runs_of(name):
+    """Every third job is a batch of two runs."""
+    return [f"{name}-{part}" for part in "ab"] if int(name[1:]) % 3 == 0 else [name]
+
+
 class Crowd:
     """Clients that want each of their jobs once, whatever becomes of the gateway; they repeat with the same key."""
     ROUND = 10
@@ -436,8 +442,13 @@ class Crowd:
             return self.lives.ask(*words, **rest)
         return None
 
+    def post(self, name):
+        runs = [marking(run) for run in runs_of(name)]
+        path, body = ("/v1/batch", {"requests": runs}) if len(runs) > 1 else ("/v1/executions", runs[0])
+        return "POST", path, body
+
     def accept(self, name):
-        reply = self.asked("POST", "/v1/executions", marking(name), Prefer="respond-async", Idempotency_Key=name)
+        reply = self.asked(*self.post(name), Prefer="respond-async", Idempotency_Key=name)
         assert not reply or reply.status in (202, 409, 429, 503), reply.body
         if reply and reply.status == 202:
             self.where[name] = reply.headers["Location"]
@@ -466,13 +477,24 @@ def test_no_job_is_lost_or_run_twice_by_kills(lives, seed):
     lives.again()
     for name in names[-1000:]:  # what was said once is said again; the oldest of thousands are forgotten
         assert lives.ask("GET", crowd.where[name]).json() == crowd.ends[name]
-        assert lives.post(marking(name), Idempotency_Key=name).headers["Location"] == crowd.where[name]
-    lost = {name for name, end in crowd.ends.items() if LOST in str(end)}
-    assert all(end["status"] == "done" for name, end in crowd.ends.items() if name not in lost)
-    assert {name: marks(lives, name) for name in names if name not in lost} == \
-        {name: 1 for name in names if name not in lost}
-    assert all(marks(lives, name) <= 1 for name in lost)
-    assert len(lost) < JOBS
+        again = lives.ask(*crowd.post(name), Prefer="respond-async", Idempotency_Key=name)
+        assert again.headers["Location"] == crowd.where[name] and again.headers["Idempotent-Replayed"] == "true"
+    ends = ends_of(crowd)
+    lost = {run for run, end in ends.items() if LOST in end}
+    assert all('"outcome": "exited"' in end for run, end in ends.items() if run not in lost), ends
+    assert {run: marks(lives, run) for run in ends if run not in lost} == {run: 1 for run in ends if run not in lost}
+    assert all(marks(lives, run) <= 1 for run in lost) and len(lost) < len(ends)
+    print(f"{JOBS} jobs, {len(ends)} runs, {len(kills)} kills of the gateway: {len(lost)} lost, none twice")
+
+
+def ends_of(crowd):
+    """The text of the result of each run."""
+    ends = {}
+    for name, end in crowd.ends.items():
+        runs = runs_of(name)
+        results = end["results"] if len(runs) > 1 else [end["result"]]
+        ends.update((run, json.dumps(result)) for run, result in zip(runs, results, strict=True))
+    return ends
 
 
 def strike(lives, warm, which):
@@ -503,12 +525,75 @@ def test_no_job_is_lost_or_run_twice_by_kills_of_the_engine(tmp_path):
                 strike(lives, warm, ("engine", "both", "gateway")[number % 3])
             for one in work:
                 one.result()
-        ended = {name: end for name, end in crowd.ends.items() if end["status"] == "failed"}
-        assert all("had begun" in str(end) for end in ended.values()), ended
-        assert len(crowd.ends) == jobs and len(ended) < jobs
-        assert {name: marks(lives, name) for name in crowd.ends if name not in ended} == \
-            {name: 1 for name in crowd.ends if name not in ended}
-        assert all(marks(lives, name) <= 1 for name in ended)
+        ends = ends_of(crowd)
+        ended = {run: end for run, end in ends.items() if '"outcome": "exited"' not in end}
+        assert all("had begun" in end for end in ended.values()), ended
+        assert len(crowd.ends) == jobs and len(ended) < len(ends)
+        assert {run: marks(lives, run) for run in ends if run not in ended} == {run: 1 for run in ends if run not in ended}
+        assert all(marks(lives, run) <= 1 for run in ended)
+        print(f"{jobs} jobs, {len(ends)} runs, kills of engine, gateway and both: {len(ended)} lost, none twice")
+
+
+class Marks(socketserver.StreamRequestHandler):
+    """Each program says its name once."""
+
+    def handle(self):
+        self.server.seen.append(self.rfile.readline().decode().strip())
+
+
+NETWORK = "network: {{mode: allow, allow_hosts: ['127.0.0.1:{port}']}}\n"
+
+
+def test_no_submission_is_lost_or_run_twice_by_kills(tmp_path):
+    """A submission of Judge0 has no key: one whose reply was lost is sent again, and is another."""
+    jobs = max(12, JOBS // 10)
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Marks) as server:
+        server.seen, server.daemon_threads = [], True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        port = server.server_address[1]
+        lives, ends = Lives(tmp_path / "d", ["--dialect", "judge0"]), {}
+        settings = tmp_path / "d" / "config" / "sandbox-run" / "config.yaml"
+        settings.write_text(settings.read_text() + NETWORK.format(port=port))
+
+        def asked(*words):
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                return lives.ask(*words)
+            return None
+
+        def submit(number):
+            for attempt in range(1000):
+                name = f"{number}.{attempt}"
+                code = f"exec 3<>/dev/tcp/127.0.0.1/{port} && echo {name} >&3"
+                reply = asked("POST", "/submissions", {"source_code": code, "language_id": 46, "memory_limit": 32768})
+                if reply and reply.status == 201:
+                    return name, reply.json()["token"]
+                assert not reply or reply.status in (429, 503), reply.body
+                time.sleep(0.01)  # there is no gateway now, or no room: nothing to wait for
+            raise AssertionError("never accepted")
+
+        def work(number):
+            name, token = submit(number)
+
+            def is_over():
+                reply = asked("GET", f"/submissions/{token}?fields=status,message")
+                assert not reply or reply.status == 200, (name, reply.body)
+                ends[name] = reply.json() if reply and reply.json()["status"]["id"] > 2 else None
+                return ends[name]
+
+            assert engine.within(120, is_over)
+
+        with lives, concurrent.futures.ThreadPoolExecutor(4) as pool:
+            all_of_it = [pool.submit(work, number) for number in range(jobs)]
+            for part in range(1, 6):
+                assert engine.within(120, lambda part=part: sum(one.done() for one in all_of_it) >= jobs * part // 7)
+                lives.again()
+            for one in all_of_it:
+                one.result()
+        server.shutdown()
+    lost = {name for name, end in ends.items() if end["message"] == LOST}
+    assert {end["status"]["id"] for name, end in ends.items() if name not in lost} == {3}, ends
+    assert all(server.seen.count(name) == 1 for name in ends if name not in lost) and max(map(server.seen.count, server.seen)) == 1
+    print(f"{jobs} submissions, 5 kills: {len(lost)} lost, none twice")
 
 
 class Receiver(http.server.BaseHTTPRequestHandler):
