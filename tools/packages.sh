@@ -8,8 +8,8 @@
 set -euo pipefail
 
 build=(gcc libc6-dev linux-libc-dev make meson musl-tools ninja-build pkg-config python3
-    libcyaml-dev libexpat1-dev libjansson-dev libmicrohttpd-dev libmnl-dev libnftnl-dev libseccomp-dev
-    libsodium-dev libsqlite3-dev libssl-dev libwslay-dev libyaml-dev)
+    libcyaml-dev libexpat1-dev libjansson-dev libmicrohttpd-dev libmnl-dev libnftnl-dev libnghttp2-dev
+    libseccomp-dev libsodium-dev libsqlite3-dev libssl-dev libwslay-dev libyaml-dev)
 check=("${build[@]}" bash bats bubblewrap busybox-static bzip2 chafa clang clang-format clang-tidy cpio cppcheck crun curl docker-registry g++ gcovr git
     iproute2 libclang-rt-14-dev libcmocka-dev openssl procps prometheus python3-jsonschema
     python3-matplotlib python3-nbformat python3-numpy python3-pandas python3-pil python3-pyte python3-pytest python3-requests python3-setuptools python3-wheel python3-yaml qemu-system-x86 runc

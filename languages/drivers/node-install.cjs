@@ -3,7 +3,7 @@
 // node-install.cjs TARGET [NAME[@VERSION]]...
 //
 // Installs the words of the command line and the dependencies of a package.json in the current
-// directory.  Silent on success; prints npm's messages on failure.
+// directory, and of those below it.  Silent on success; prints npm's messages on failure.
 'use strict';
 const { spawnSync } = require('node:child_process');
 const dns = require('node:dns');
@@ -52,21 +52,97 @@ function npm(command, options, env) {
     return { ok: result.status === 0, text: text || String(result.error || '') };
 }
 
-/* Writes the project's manifest without the parts that need the project's files, which are not
- * here. */
-function bringManifest() {
-    let manifest = {};
-    if (fs.existsSync('package.json')) {
-        try {
-            manifest = JSON.parse(fs.readFileSync('package.json', 'utf8').replace(/^\uFEFF/, ''));
-        } catch (error) {
-            fail(`package.json: ${error.message}`);
-        }
-        lockFiles.filter((file) => fs.existsSync(file)).forEach((file) => fs.copyFileSync(file, path.join(target, file)));
+/* Those of the project: its own, and those of its workspaces and of packages that stand beside them. */
+function findManifests(folder = '.') {
+    const found = [];
+    for (const entry of fs.readdirSync(folder, { withFileTypes: true })) {
+        const file = path.join(folder, entry.name);
+        if (entry.isDirectory() && entry.name !== 'node_modules' && !entry.name.startsWith('.'))
+            found.push(...findManifests(file));
+        else if (entry.name === 'package.json')
+            found.push(file);
     }
-    for (const part of ['scripts', 'workspaces', 'bin', 'files', 'man', 'directories'])
+    return found;
+}
+
+/* The list of pnpm: the lines with a dash below "packages:". */
+function workspacesOfPnpm() {
+    if (!fs.existsSync('pnpm-workspace.yaml'))
+        return undefined;
+    const list = /^packages:((?:\s*(?:#.*)?\n\s*-.*)+)/m.exec(fs.readFileSync('pnpm-workspace.yaml', 'utf8') + '\n');
+    const names = list ? list[1].split('\n').map((line) => /^\s*-\s*['"]?([^'"#\s]+)/.exec(line)) : [];
+    return names.filter((name) => name && !name[1].startsWith('!')).map((name) => name[1]);
+}
+
+/* What pnpm and yarn write for packages of the project, in npm's words. */
+function inWordsOfNpm(version) {
+    return String(version).replace(/^(workspace|catalog):.*/, '*').replace(/^(link|portal):/, 'file:');
+}
+
+/* Writes a manifest without the parts that need the project's files, which are not here. */
+function bringManifest(file) {
+    let manifest = {};
+    try {
+        manifest = JSON.parse(fs.readFileSync(file, 'utf8').replace(/^\uFEFF/, ''));
+    } catch (error) {
+        fail(`${file}: ${error.message}`);
+    }
+    for (const part of ['scripts', 'bin', 'files', 'man', 'directories', 'packageManager'])
         delete manifest[part];
-    fs.writeFileSync(path.join(target, 'package.json'), JSON.stringify(manifest));
+    for (const part of ['dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies'])
+        for (const [name, version] of Object.entries(manifest[part] || {})) {
+            manifest[part][name] = inWordsOfNpm(version);
+            bringBeside(path.dirname(file), manifest[part], name);
+        }
+    if (file === 'package.json' && workspacesOfPnpm())
+        manifest.workspaces = workspacesOfPnpm();
+    fs.mkdirSync(path.dirname(path.join(target, file)), { recursive: true });
+    fs.writeFileSync(path.join(target, file), JSON.stringify(manifest));
+}
+
+/* An archive that lies in the project is copied; a directory there has its manifest, or is left out. */
+function bringBeside(folder, list, name) {
+    if (!list[name].startsWith('file:'))
+        return;
+    const place = path.join(folder, list[name].slice(5));
+    const there = path.join(process.env.PROJECT || '.', place);
+    if (place.startsWith('..'))
+        delete list[name];
+    else if (fs.existsSync(there) && fs.statSync(there).isFile()) {
+        fs.mkdirSync(path.dirname(path.join(target, place)), { recursive: true });
+        fs.copyFileSync(there, path.join(target, place));
+    } else if (!fs.existsSync(path.join(place, 'package.json')))
+        delete list[name];
+}
+
+function bringManifests() {
+    fs.writeFileSync(path.join(target, 'package.json'), '{}');
+    findManifests().forEach(bringManifest);
+    lockFiles.filter((file) => fs.existsSync(file)).forEach((file) => fs.copyFileSync(file, path.join(target, file)));
+}
+
+/* Packages of the project are links, to where the project will be. */
+function leadToProject(modules) {
+    for (const name of fs.existsSync(modules) ? fs.readdirSync(modules) : []) {
+        const link = path.join(modules, name);
+        if (name.startsWith('@'))
+            leadToProject(link);
+        if (!fs.lstatSync(link).isSymbolicLink())
+            continue;
+        const place = path.relative(target, path.resolve(modules, fs.readlinkSync(link)));
+        fs.unlinkSync(link);
+        fs.symlinkSync(path.join('/work', place), link);
+    }
+}
+
+/* Packages of one workspace alone stay beside it: node-command.sh links them. */
+function leaveModules() {
+    leadToProject(path.join(target, 'node_modules'));
+    for (const file of findManifests()) {
+        const modules = path.join(target, path.dirname(file), 'node_modules');
+        leadToProject(modules);
+        fs.rmSync(path.join(target, file), { force: true });
+    }
 }
 
 /* Settings of the project's own .npmrc, such as legacy-peer-deps.  Its addresses open nothing, and one that is the
@@ -113,7 +189,7 @@ function runScripts() {
 }
 
 async function main() {
-    bringManifest();
+    bringManifests();
     bringSettings();
     fetchPackages();
     fs.rmSync(path.join(target, '.npmrc'), { force: true });
@@ -122,6 +198,7 @@ async function main() {
         await closeNetwork();
         runScripts();
     }
+    leaveModules();
     ['package.json', ...lockFiles].forEach((file) => fs.rmSync(path.join(target, file), { force: true }));
 }
 

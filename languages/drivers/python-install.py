@@ -24,8 +24,9 @@ from email.parser import HeaderParser
 
 CLOSE_NAME = "close.sandbox-run.internal"
 NEEDS_BUILDING = 84  # exit code of a pip that met a source package
-# What builders ask for only when they run.
+# What builders ask for only when they run: by their module, and for an editable installation by their package.
 BUILDERS_NEED = {"setuptools": ["wheel"], "mesonpy": ["ninja"], "scikit_build_core": ["cmake", "ninja"]}
+EDITABLES_NEED = {"setuptools": ["wheel"], "hatchling": ["editables"], "meson-python": ["ninja"], "scikit-build-core": ["cmake", "ninja"]}
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9._, -]*\])?"
 
 
@@ -215,9 +216,10 @@ def run_pip(record, words):
     runpy.run_module("pip", run_name="__main__", alter_sys=True)
 
 
-def tame_pip(record, *words):
+def tame_pip(record, *words, quiet=False):
     """pip with a network."""
-    return subprocess.call([sys.executable, "-I", "-B", os.path.abspath(__file__), "--pip", record, *words])
+    return subprocess.run([sys.executable, "-I", "-B", os.path.abspath(__file__), "--pip", record, *words],
+                          stdout=subprocess.DEVNULL if quiet else None, stderr=subprocess.DEVNULL if quiet else None).returncode
 
 
 SILENT = ["--quiet", "--no-input", "--no-color", "--disable-pip-version-check", "--progress-bar=off"]
@@ -239,24 +241,44 @@ def fetch_builders(record, place):
                 sys.exit(status)
 
 
+class Shelf:
+    """Packages are fetched first, by a pip that runs nothing of them; what builds them, then; and then there is no
+    network."""
+
+    def __init__(self):
+        self.scratch = tempfile.mkdtemp()
+        self.record, self.fetched, self.builders = (os.path.join(self.scratch, name) for name in ("record", "fetched", "builders"))
+        os.mkdir(self.fetched)
+        os.mkdir(self.builders)
+
+    def fetch(self, wanted, quiet=False):
+        return tame_pip(self.record, "download", *SILENT, "--no-cache-dir", "--prefer-binary", "--dest", self.fetched,
+                        *patience(), *wanted, quiet=quiet)
+
+    def close(self):
+        """Returns options for pip, and its environment."""
+        fetch_builders(self.record, self.builders)
+        close_network()
+        env = {name: value for name, value in os.environ.items() if not name.upper().startswith("PIP_")}
+        env["PIP_CONFIG_FILE"] = os.devnull
+        return ["--no-index", "--find-links", self.fetched, "--find-links", self.builders], env
+
+    def remove(self):
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+
 def build_offline(target, wanted):
     """Fetches everything, then builds and installs it without a network."""
-    scratch = tempfile.mkdtemp()
-    record, fetched, builders = (os.path.join(scratch, name) for name in ("record", "fetched", "builders"))
-    os.mkdir(builders)
-    status = tame_pip(record, "download", *SILENT, "--no-cache-dir", "--prefer-binary", "--dest", fetched,
-                      *patience(), *wanted)
+    shelf = Shelf()
+    status = shelf.fetch(wanted)
     if status != 0:
         sys.exit(status)
-    fetch_builders(record, builders)
-    close_network()
-    env = {name: value for name, value in os.environ.items() if not name.upper().startswith("PIP_")}
-    env["PIP_CONFIG_FILE"] = os.devnull
-    files = sorted(glob.glob(os.path.join(fetched, "*")))
+    offline, env = shelf.close()
+    files = sorted(glob.glob(os.path.join(shelf.fetched, "*")))
     status = subprocess.call(
-        find_pip() + ["install", *SILENT, "--no-warn-script-location", "--no-cache-dir", "--no-compile", "--no-index",
-                      "--find-links", fetched, "--find-links", builders, "--target", target, *files], env=env)
-    shutil.rmtree(scratch, ignore_errors=True)
+        find_pip() + ["install", *SILENT, "--no-warn-script-location", "--no-cache-dir", "--no-compile", *offline,
+                      "--target", target, *files], env=env)
+    shelf.remove()
     if status != 0:
         sys.exit(status)
 
@@ -298,32 +320,46 @@ def install_for_project(target, words):
     build = wanted.build
     if not build and any(wanted.has(name) for name in ("setup.py", "setup.cfg", "pyproject.toml")):
         build = ["setuptools", "wheel"]
-    if any(word.startswith("setuptools") for word in build):
-        build = [*build, "wheel"]  # before its version 70 it asks for it only when it is called
+    named = {re.split(r"[^a-z0-9-]", word.lower().replace("_", "-"))[0] for word in build}
+    build = build + [need for name in sorted(named) for need in EDITABLES_NEED.get(name, ())]
     limits = []
     if wanted.pins:
         with open(os.path.join(os.environ.get("TMPDIR", "/tmp"), "pins.txt"), "w") as file:
             file.write("\n".join(wanted.pins) + "\n")
         limits = ["-c", file.name]
 
+    shelf, env, offline = Shelf(), None, []
+
     def install(what, quiet=False):
-        return subprocess.run(client + QUIET + patience() + what, stderr=subprocess.PIPE if quiet else None,
+        return subprocess.run(client + QUIET + offline + what, env=env, stderr=subprocess.PIPE if quiet else None,
                               stdout=subprocess.PIPE if quiet else None).returncode
 
-    if bundled_setuptools():
-        install(["--no-index", "--no-deps", *bundled_setuptools()], True)
-    own = [requirement(word) for word in words]
-    everything = list(dict.fromkeys(build + wanted.needed + own + [word for group in groups.values() for word in group]))
-    if everything and install(limits + everything, True) != 0:
-        needed = list(dict.fromkeys(build + wanted.needed + own))
-        if needed and (not limits or install(limits + needed, True) != 0) and install(needed) != 0:
+    def in_turns(one, needed, everything):
+        """`one` fetches or installs; the words that cannot be had."""
+        if not everything or one(limits + everything, True) == 0:
+            return []
+        if needed and (not limits or one(limits + needed, True) != 0) and one(needed) != 0:
             sys.exit(1)
+        missing = []
         for name, group in groups.items():
-            if install(group, True) == 0:
-                continue
-            for word in group:
-                if install([word], True) != 0:
-                    wanted.notes.append("the project's list '%s' names %s, which could not be installed" % (name, word))
+            if one(group, True) != 0:
+                missing += [(name, word) for word in group if one([word], True) != 0]
+        return missing
+
+    needed = list(dict.fromkeys(build + wanted.needed + [requirement(word) for word in words]))
+    everything = list(dict.fromkeys(needed + [word for group in groups.values() for word in group]))
+    missing = in_turns(shelf.fetch, needed, everything)
+    offline, env = shelf.close()
+    if bundled_setuptools():
+        install(["--no-deps", *bundled_setuptools()], True)
+    groups = {name: [word for word in group if (name, word) not in missing] for name, group in groups.items()}
+    everything = list(dict.fromkeys(needed + [word for group in groups.values() for word in group]))
+    missing += in_turns(install, needed, everything)
+    for name, word in missing:
+        wanted.notes.append("the project's list '%s' names %s, which could not be installed" % (name, word))
+    shelf.remove()
+    if wanted.own:  # a package for its tests may need it, too, and would bring a published copy
+        subprocess.run(client + ["uninstall", "--quiet", "--yes", wanted.own], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     if wanted.notes:
         with open(os.path.join(target, "sandbox-run-notes"), "w") as file:
             file.write("\n".join(wanted.notes) + "\n")

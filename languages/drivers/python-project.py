@@ -2,6 +2,7 @@
 project is executed: lists are read, and of setup.py the values that stand there as such."""
 import ast
 import configparser
+import fnmatch
 import glob
 import os
 import re
@@ -14,6 +15,23 @@ PLUGINS = (("--cov", "pytest-cov"), ("asyncio_mode", "pytest-asyncio"), ("--time
            ("--numprocesses", "pytest-xdist"), ("--benchmark", "pytest-benchmark"), ("--mypy", "pytest-mypy"), ("--flake8", "pytest-flake8"),
            ("--randomly", "pytest-randomly"), ("--doctest-plus", "pytest-doctestplus"), ("--black", "pytest-black"),
            ("--isort", "pytest-isort"), ("--mpl", "pytest-mpl"), ("timeout =", "pytest-timeout"))
+
+# Lists of requirements: `sources` of python.yaml has the same patterns.  What lies elsewhere is not read: it is in no
+# layer's key, so that a copy of a project with other packages in it would be taken for the original.
+LISTS = ("*req*.txt", "*req*.in", "*deps*.txt", "*deps*.in", "*constraint*.txt", "./dev*.txt", "./test*.txt", "./base*.txt",
+         "./common*.txt", "requirements/*", "requirements/*/*", "*/requirements/*", "reqs/*", "deps/*")
+
+# Nor are these directories, which hold what builds and package managers leave.
+RESULTS = {"node_modules", "target", "build", "dist", "site-packages", "__pycache__", "venv"}
+
+
+def is_list(path):
+    def fits(pattern):
+        name = path if "/" in pattern else os.path.basename(path)
+        pattern = pattern[2:] if pattern.startswith("./") else pattern
+        return pattern.count("/") == name.count("/") and fnmatch.fnmatchcase(name, pattern)
+    within = path.split("/")[:-1]
+    return any(map(fits, LISTS)) and not any(one.startswith(".") or one in RESULTS for one in within)
 
 
 def plain(name):
@@ -67,6 +85,7 @@ class Wanted:
     def __init__(self, place, read_toml):
         self.place, self.read_toml = place, read_toml
         self.build, self.needed, self.groups, self.notes, self.pins = [], [], {}, [], []
+        self.own = ""  # the name of the project's package
 
     def has(self, name):
         return os.path.isfile(os.path.join(self.place, name))
@@ -85,6 +104,9 @@ class Wanted:
     def requirements(self, name, seen=()):
         words = []
         folder = os.path.dirname(name)
+        if not is_list(name):
+            self.notes.append("%s is not read as a list of packages; requirements*.txt is one" % name)
+            return words
         for line in self.text(name).replace("\\\n", " ").splitlines():
             line = re.sub(r"(^|\s)#.*", "", line).strip()
             line = re.sub(r"\s--hash=\S+", "", line)
@@ -112,6 +134,7 @@ class Wanted:
             self.build += texts(whole["build-system"].get("requires", []))
         self.needed += texts(project.get("dependencies"))
         own = plain(project.get("name", "") or tool.get("poetry", {}).get("name", "") or "")
+        self.own = own
         extras = {plain(name): texts(words) for name, words in project.get("optional-dependencies", {}).items()}
 
         def of_extra(name, seen=()):
@@ -163,6 +186,7 @@ class Wanted:
         config = self.ini("setup.cfg")
         if not config:
             return
+        self.own = self.own or plain(config.get("metadata", "name", fallback=""))
         for section, key, to in (("options", "install_requires", None), ("options", "tests_require", "test"),
                                  ("options", "setup_requires", ""), ("metadata", "requires_dist", None)):
             words = texts(config.get(section, key, fallback=""))
@@ -246,6 +270,7 @@ class Wanted:
         for table in tables:
             if "install_requires" in table:
                 keywords = {**table, **keywords}
+        self.own = self.own or plain("".join(texts(keywords.get("name"))[:1]))
         self.needed += texts(keywords.get("install_requires"))
         self.build += texts(keywords.get("setup_requires"))
         self.add_group("test", texts(keywords.get("tests_require")))

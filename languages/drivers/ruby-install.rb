@@ -80,7 +80,9 @@ rescue Gem::SystemExitException => ended
 end
 
 gems = words.map { |word| wanted(word) }
-if File.exist?("Gemfile")
+if ENV["PROJECT"] && File.exist?("Gemfile") # it may ask for the gemspec beside it, which reads the project's files
+  Dir.chdir(ENV["PROJECT"]) { install(directory, "--file", "Gemfile") }
+elsif File.exist?("Gemfile")
   Dir.mktmpdir do |scratch|
     bring_lists(scratch)
     Dir.chdir(scratch) { install(directory, "--file", "Gemfile") }

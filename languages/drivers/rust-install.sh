@@ -127,9 +127,9 @@ registry_names() {
 }
 
 # The program's own sources are not here: empty ones replace them, and their results are removed
-# again.
+# again.  A manifest that is a link or lies deeper is in no layer's key.
 for_project() {
-    (cd "$manifests" && find . \( -name target -o -name '.?*' \) -prune -o \( -name Cargo.toml -o -name Cargo.lock \) -print) | while read -r file; do
+    (cd "$manifests" && find . -maxdepth 9 \( -name target -o -name node_modules -o -name '.?*' \) -prune -o -type f \( -name Cargo.toml -o -name Cargo.lock \) -print) | while read -r file; do
         mkdir -p "${file%/*}"
         cp "$manifests/$file" "$file"
         case $file in

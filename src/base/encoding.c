@@ -8,16 +8,10 @@
 static const char base64_digits[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-char *encoding_to_base64(const void *data, size_t len)
+char *encoding_put_base64(char *out, const void *data, size_t len)
 {
     const unsigned char *p = data;
-    char *text, *out;
 
-    if (len > SIZE_MAX / 2)
-        return NULL;
-    text = out = malloc((len + 2) / 3 * 4 + 1);
-    if (!text)
-        return NULL;
     for (; len >= 3; len -= 3, p += 3) {
         *out++ = base64_digits[p[0] >> 2];
         *out++ = base64_digits[(p[0] & 3) << 4 | p[1] >> 4];
@@ -32,7 +26,15 @@ char *encoding_to_base64(const void *data, size_t len)
         *out++ = len == 2 ? base64_digits[(second & 15) << 2] : '=';
         *out++ = '=';
     }
-    *out = '\0';
+    return out;
+}
+
+char *encoding_to_base64(const void *data, size_t len)
+{
+    char *text = len > SIZE_MAX / 2 ? NULL : malloc(ENCODING_BASE64_LEN(len) + 1);
+
+    if (text)
+        *encoding_put_base64(text, data, len) = '\0';
     return text;
 }
 

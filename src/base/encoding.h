@@ -5,6 +5,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The length of so many bytes as text. */
+#define ENCODING_BASE64_LEN(len) (((len) + 2) / 3 * 4)
+/* Writes that many characters, without a NUL; returns their end. */
+char *encoding_put_base64(char *out, const void *data, size_t len);
 /* The caller frees it; NULL without memory. */
 char *encoding_to_base64(const void *data, size_t len);
 /* Strict: padding required, nothing else in between.  0, or -1 when malformed or out of memory. */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,7 +26,28 @@ static size_t character_len(const unsigned char *p)
     return n;
 }
 
-/* C1 controls are two bytes in UTF-8, and one where it is not. */
+/* First and last of the characters that show nothing, or turn the text around them. */
+static const char unseen[][2][5] = {
+    { "\xc2\x80", "\xc2\x9f" }, /* C1 controls, which are one byte where it is not UTF-8 */
+    { "\xc2\xad", "\xc2\xad" },
+    { "\xd8\x9c", "\xd8\x9c" },
+    { "\xe1\xa0\x8b", "\xe1\xa0\x8f" },
+    { "\xe2\x80\x8b", "\xe2\x80\x8f" },
+    { "\xe2\x80\xa8", "\xe2\x80\xae" },
+    { "\xe2\x81\xa0", "\xe2\x81\xaf" },
+    { "\xef\xbb\xbf", "\xef\xbb\xbf" },
+    { "\xf3\xa0\x80\x80", "\xf3\xa0\xbf\xbf" },
+};
+
+static bool is_unseen(const unsigned char *p, size_t n)
+{
+    for (size_t i = 0; i < sizeof(unseen) / sizeof(*unseen); i++)
+        if (strlen(unseen[i][0]) == n && memcmp(p, unseen[i][0], n) >= 0 &&
+            memcmp(p, unseen[i][1], n) <= 0)
+            return true;
+    return false;
+}
+
 void err_clean(char *text)
 {
     for (unsigned char *p = (unsigned char *)text; *p; p++) {
@@ -33,8 +55,8 @@ void err_clean(char *text)
 
         if (n == 0 || *p < 0x20 || *p == 0x7f)
             *p = '?';
-        else if (*p == 0xc2 && p[1] < 0xa0)
-            p[0] = p[1] = '?';
+        else if (is_unseen(p, n))
+            memset(p, '?', n);
         else
             p += n - 1;
     }

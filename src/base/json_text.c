@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "base/text.h"
 
 #define NUMBER_MAX 64     /* bytes of one */

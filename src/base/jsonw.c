@@ -7,7 +7,6 @@
 #include <emmintrin.h>
 #endif
 
-#include "base/encoding.h"
 #include "base/scope.h"
 #include "base/text.h"
 
@@ -218,8 +217,7 @@ static char *put_block(char *out, const char *text)
     return out + (BLOCK - at);
 }
 
-/* `out` has room for six times the text. */
-static char *put_text(char *out, const char *text, size_t len)
+char *jsonw_escape(char *out, const char *text, size_t len)
 {
     for (; len >= 2 * BLOCK; text += BLOCK, len -= BLOCK)
         out = put_block(out, text);
@@ -242,7 +240,7 @@ static void add_quoted(struct jsonw *j, const char *text, size_t len)
 
         if (!out)
             return;
-        j->out.len -= room - (size_t)(put_text(out, text, part) - out);
+        j->out.len -= room - (size_t)(jsonw_escape(out, text, part) - out);
         if (j->sink && j->out.len >= PART)
             empty_into_sink(j);
         text += part;
@@ -294,6 +292,34 @@ void jsonw_text(struct jsonw *j, const char *key, const char *text)
         jsonw_bytes(j, key, text, strlen(text));
     else
         jsonw_null(j, key);
+}
+
+bool jsonw_take_apart(struct jsonw_apart *apart, const struct jsonw_long *text,
+                      char name[JSONW_NAME_SIZE])
+{
+    if (text->len < JSONW_LONG_MIN || apart->n == JSONW_LONG_MAX)
+        return false;
+    snprintf(name, JSONW_NAME_SIZE, "%s%0*zu", apart->mark, JSONW_MARK_DIGITS, apart->n);
+    apart->at[apart->n++] = *text;
+    return true;
+}
+
+void jsonw_long(struct jsonw *j, const char *key, const char *data, size_t len, bool base64)
+{
+    scoped_free char *text = NULL;
+    char name[JSONW_NAME_SIZE];
+
+    if (j->apart && jsonw_take_apart(j->apart, &(struct jsonw_long){ data, len, base64 }, name)) {
+        jsonw_text(j, key, name);
+        return;
+    }
+    if (!base64) {
+        jsonw_bytes(j, key, data, len);
+        return;
+    }
+    text = encoding_to_base64(data, len);
+    jsonw_text(j, key, text);
+    j->out.failed |= !text;
 }
 
 void jsonw_path(struct jsonw *j, const char *key, const char *path)

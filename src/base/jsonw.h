@@ -9,7 +9,33 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/encoding.h"
 #include "base/err.h"
+
+/* A long string of which the text has only a name: the mark and its number.  Its bytes stay with
+ * whoever has them, who puts them in the place of the name as the text is sent. */
+struct jsonw_long {
+    const char *data;
+    size_t len;
+    bool base64; /* it is written so; otherwise escaped */
+};
+
+#define JSONW_LONG_MAX 256
+#define JSONW_MARK_DIGITS 3
+#define JSONW_LONG_MIN ((size_t)64 << 10) /* shorter ones stand in the text */
+
+struct jsonw_apart {
+    char mark[ENCODING_ID_SIZE]; /* random, so that no text of a program can be taken for it */
+    size_t n;
+    struct jsonw_long at[JSONW_LONG_MAX];
+};
+
+#define JSONW_NAME_SIZE (ENCODING_ID_SIZE + JSONW_MARK_DIGITS)
+
+/* Writes the name that stands for the string.  False: it is short, or there is no room, so it is to
+ * stand in the text. */
+bool jsonw_take_apart(struct jsonw_apart *apart, const struct jsonw_long *text,
+                      char name[JSONW_NAME_SIZE]);
 
 /* Takes a part of the text. */
 typedef void jsonw_sink(void *context, const char *text, size_t len);
@@ -18,7 +44,8 @@ struct jsonw {
     struct buf out;
     jsonw_sink *sink; /* NULL: all of the text stays in `out` */
     void *context;
-    size_t given; /* bytes that the sink has */
+    struct jsonw_apart *apart; /* NULL: long strings stand in the text */
+    size_t given;              /* bytes that the sink has */
     bool pretty;
     bool first; /* nothing was written yet in the innermost object or array */
     unsigned int depth;
@@ -40,6 +67,8 @@ void jsonw_open(struct jsonw *j, const char *key, char bracket);
 void jsonw_close(struct jsonw *j, char bracket);
 void jsonw_text(struct jsonw *j, const char *key, const char *text);
 void jsonw_bytes(struct jsonw *j, const char *key, const char *text, size_t len);
+/* A string that may be long; `base64`: any bytes, which are written so. */
+void jsonw_long(struct jsonw *j, const char *key, const char *data, size_t len, bool base64);
 void jsonw_number(struct jsonw *j, const char *key, uint64_t value);
 /* value / 10^decimals, as short as it can be: (1500, 3) is 1.5 */
 void jsonw_fixed(struct jsonw *j, const char *key, uint64_t value, unsigned int decimals);
@@ -48,6 +77,9 @@ void jsonw_null(struct jsonw *j, const char *key);
 /* The name of a file, which may be any bytes: what is no UTF-8 becomes U+FFFD, and the whole
  * follows as KEY_base64. */
 void jsonw_path(struct jsonw *j, const char *key, const char *path);
+/* Writes a text as it stands inside the quotes; `out` has room for six times the text.  Returns the
+ * end. */
+char *jsonw_escape(char *out, const char *text, size_t len);
 /* How long a text becomes inside the quotes. */
 size_t jsonw_escaped_len(const char *text, size_t len);
 /* True: all of it is ASCII, and no character becomes longer than two bytes inside the quotes. */

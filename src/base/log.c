@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/err.h"
 
 enum log_level log_current_level = LOG_SILENT;
 static int log_fd = -1;

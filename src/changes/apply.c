@@ -17,9 +17,7 @@
 #include "base/scope.h"
 #include "changes/apply_check.h"
 #include "changes/apply_plan.h"
-#include "changes/changeset_meta.h"
 #include "changes/journal.h"
-#include "changes/node.h"
 
 #define WORKSPACE_ID "workspace" /* in the names of temporaries */
 

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "changes/apply_check.h"
 #include "changes/node.h"
 

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "base/sha1.h"
 
 #define HEAD 12

@@ -10,7 +10,6 @@
 
 #include "base/scope.h"
 #include "base/tree_remove.h"
-#include "changes/apply.h"
 #include "changes/attributes.h"
 #include "changes/beneath.h"
 #include "changes/changeset_meta.h"

@@ -4,8 +4,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/scope.h"
-
 static size_t count_lines(struct text text)
 {
     size_t n = 0;

@@ -9,12 +9,19 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/save.h"
+#include "base/scope.h"
+#include "base/text.h"
 #include "lib/runner.h"
 
 #define LOOK_MS 250
 #define READING_US 500000 /* before the letters are shown */
 #define MOST_TYPED 8      /* bytes at once that may be keys */
 #define ESCAPE 0x1b
+#define ONCE '1'
+#define FOR_THIS_RUN '2'
+#define ALWAYS '3'
+#define KEPT_MAX ((size_t)1 << 20) /* of the file of hosts */
 
 /* For tests that show what each rule of ask.h prevents. */
 static const char *left_out(void)
@@ -41,25 +48,29 @@ static bool is_same_host(const struct host_rule *a, const struct host_rule *b)
 {
     if (a->kind != b->kind)
         return false;
+    if (a->port != b->port)
+        return false;
     return a->kind == HOST_NETWORK
                ? a->prefix == b->prefix && address_equal(&a->network, &b->network)
                : !strcmp(a->name, b->name);
 }
 
-/* An answer for a host is one for all its ports. */
-static bool is_refused(const struct ask *ask, const struct host_rule *rule)
+/* Refused before, or asked at this moment. */
+static bool is_known(const struct ask *ask, const struct host_rule *rule)
 {
     for (size_t i = 0; i < ask->n; i++)
-        if (ask->questions[i].answer == ASK_REFUSED && is_same_host(&ask->questions[i].rule, rule))
+        if (ask->questions[i].answer != ASK_ALLOWED && is_same_host(&ask->questions[i].rule, rule))
             return true;
     return ask->no_more;
 }
 
-static void refuse(struct ask *ask, const struct host_rule *rule)
+static void refuse(struct ask *ask, struct ask_question *q)
 {
-    for (size_t i = 0; i < ask->n; i++)
-        if (ask->questions[i].answer == ASK_OPEN && is_same_host(&ask->questions[i].rule, rule))
-            ask->questions[i].answer = ASK_REFUSED;
+    sbr_error ignored;
+
+    q->answer = ASK_REFUSED;
+    if (q->waits) /* else it waits until its time is over, and is refused then */
+        (void)!runner_decide(job_of(ask), EGRESS_REFUSE, &q->rule, &ignored);
 }
 
 /* What another rule would allow, and nothing else, is asked. */
@@ -73,11 +84,13 @@ static void add_question(void *context, const struct denial *one)
     if (one->source != DENIAL_BY_RULE || strncmp(one->remedy, option, sizeof(option) - 1) != 0 ||
         ask->n == ARRAY_LEN(ask->questions) ||
         host_rule_parse(one->remedy + sizeof(option) - 1, &q->rule, &ignored) < 0 ||
-        is_refused(ask, &q->rule))
+        is_known(ask, &q->rule))
         return;
     snprintf(q->why, sizeof(q->why), "%s", one->rule);
     q->until_us = clock_now_us() + (uint64_t)ASK_SECONDS * 1000000;
     q->answer = ASK_OPEN;
+    q->said = false;
+    q->waits = ask->reads_waiting;
     ask->n++;
 }
 
@@ -85,20 +98,33 @@ static void read_refusals(struct ask *ask)
 {
     struct denials new = { 0 };
 
+    struct denials waiting = { 0 };
+
+    ask->asked = runner_asked(job_of(ask), ask->asked, &waiting);
+    ask->reads_waiting = true;
+    for (size_t i = 0; i < waiting.n; i++)
+        add_question(ask, &waiting.items[i]);
+    denials_done(&waiting);
+    ask->reads_waiting = false;
     ask->seen = runner_refusals(job_of(ask), ask->seen, &new);
     for (size_t i = 0; i < new.n; i++)
         add_question(ask, &new.items[i]);
     denials_done(&new);
 }
 
-/* A question that nobody answers is answered. */
+/* A question that nobody answers is answered, and so is one that `--grant` answered elsewhere. */
 static void expire(struct ask *ask)
 {
     uint64_t now = clock_now_us();
 
-    for (size_t i = 0; i < ask->n; i++)
-        if (ask->questions[i].answer == ASK_OPEN && ask->questions[i].until_us <= now)
-            refuse(ask, &ask->questions[i].rule);
+    for (size_t i = 0; i < ask->n; i++) {
+        struct ask_question *q = &ask->questions[i];
+
+        if (q->answer == ASK_OPEN && runner_granted(job_of(ask), &q->rule))
+            q->answer = ASK_ALLOWED;
+        else if (q->answer == ASK_OPEN && q->until_us <= now)
+            refuse(ask, q);
+    }
 }
 
 /* The oldest that is open, and how many are. */
@@ -136,6 +162,7 @@ static void show(struct ask *ask, bool first)
 {
     draw_code(ask);
     ask->typed = 0;
+    ask->mistyped = !first;
     set_stage(ask, plan_list_has(left_out(), "ask-letters") ? ASK_LISTENS : ASK_SHOWS);
     if (first)
         ask_screen_open(ask);
@@ -170,25 +197,75 @@ static void open_question(struct ask *ask, struct ask_question *q)
     ask->calls->look(ask);
 }
 
-static void allow(struct ask *ask)
+static int make_dir(const char *file, sbr_error *err)
 {
-    if (runner_allow(job_of(ask), &ask->now->rule, &ask->err) == 0) {
-        ask->now->answer = ASK_ALLOWED;
-        leave(ask);
-        return;
+    scoped_free char *path = strdup(file);
+    char *slash = path ? strrchr(path, '/') : NULL;
+    scoped_fd int dir = -1;
+
+    if (!slash || slash == path)
+        return 0;
+    *slash = '\0';
+    dir = save_dir_open(path, NULL, true, err);
+    return dir < 0 ? err->code : 0;
+}
+
+/* One line more of the file. */
+static int keep(const struct ask *ask, const struct host_rule *rule, sbr_error *err)
+{
+    scoped_save_file struct save_file file = SAVE_FILE_NONE;
+    scoped_free char *text = NULL;
+    scoped_free char *whole = NULL;
+    size_t len = 0;
+
+    if (make_dir(ask->hosts, err) < 0 || save_file_open(&file, ask->hosts, NULL, err) < 0 ||
+        (access(ask->hosts, F_OK) == 0 && save_file_read(&file, KEPT_MAX, &text, &len, err) < 0))
+        return err->code;
+    whole = text_format("%s%s%s\n", text ? text : "", len && text[len - 1] != '\n' ? "\n" : "",
+                        rule->text);
+    return whole ? save_file_write(&file, whole, strlen(whole), err) : err_set_oom(err, "agent");
+}
+
+static void allow(struct ask *ask, char figure)
+{
+    struct ask_question *q = ask->now;
+    enum egress_order order = figure == ONCE ? EGRESS_ALLOW_ONCE : EGRESS_ALLOW;
+
+    ask->kept = false;
+    if (runner_decide(job_of(ask), order, &q->rule, &ask->err) == 0) {
+        q->answer = ASK_ALLOWED;
+        ask->kept = true;
+        if (figure != ALWAYS || keep(ask, &q->rule, &ask->err) == 0) {
+            leave(ask);
+            return;
+        }
+    } else {
+        refuse(ask, q);
     }
-    refuse(ask, &ask->now->rule);
     set_stage(ask, ASK_REPORTS);
     ask_screen_draw(ask);
 }
 
 static void answer_no(struct ask *ask, bool to_all)
 {
-    refuse(ask, &ask->now->rule);
+    const struct host_rule rule = ask->now->rule;
+    sbr_error ignored;
+
+    refuse(ask, ask->now);
     ask->no_more = to_all;
     for (size_t i = 0; to_all && i < ask->n; i++)
-        refuse(ask, &ask->questions[i].rule);
+        if (ask->questions[i].answer == ASK_OPEN)
+            refuse(ask, &ask->questions[i]);
+    if (to_all)
+        (void)!runner_decide(job_of(ask), EGRESS_REFUSE_ALL, &rule, &ignored);
     leave(ask);
+}
+
+/* Behind the letters. */
+static bool is_figure(const struct ask *ask, char key)
+{
+    return key == FOR_THIS_RUN || (key == ONCE && ask->now->waits) ||
+           (key == ALWAYS && ask->hosts[0]);
 }
 
 /* True: the rest of what came with it is no answer. */
@@ -198,11 +275,12 @@ static bool answer_by(struct ask *ask, char key)
         leave(ask);
     } else if (key == 'n' || key == 'q') {
         answer_no(ask, key == 'q');
+    } else if (ask->typed == ASK_CODE && is_figure(ask, key)) {
+        allow(ask, key);
     } else if (!ask->code[ask->typed] || key != ask->code[ask->typed]) {
         show(ask, false); /* with other letters: trying all of them does not help */
-    } else if (++ask->typed == ASK_CODE) {
-        allow(ask);
     } else {
+        ask->typed++;
         return false;
     }
     return true;
@@ -234,14 +312,14 @@ static size_t keys(struct ask *ask, char *data, size_t len)
 static void watch(struct ask *ask)
 {
     size_t n_open;
-    const struct ask_question *q = next_question(ask, &n_open);
+    struct ask_question *q = next_question(ask, &n_open);
 
     if (!ask->tty->raw || !user_tty_is_ours(ask->tty) || !runner_output_is_idle(job_of(ask)))
         return;
     if (q)
         ask_screen_notice(ask, q, n_open);
-    else
-        ask_screen_clear_notice(ask);
+    else if (ask_screen_clear_notice(ask))
+        runner_signal(job_of(ask), SIGWINCH);
 }
 
 static void look_at_question(struct ask *ask)

@@ -9,7 +9,6 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "cli/present.h"
 #include "lib/runner.h"
 #include "model/executes.h"

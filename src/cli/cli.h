@@ -42,7 +42,7 @@ extern const struct command cmd_plan, cmd_explain, cmd_doctor, cmd_languages, cm
 extern const struct command cmd_changes, cmd_apply, cmd_undo, cmd_workspace, cmd_serve;
 extern const struct command cmd_output, cmd_config, cmd_trust, cmd_audit;
 extern const struct command cmd_image, cmd_batch, cmd_compare, cmd_profile, cmd_test, cmd_verify;
-extern const struct command cmd_build, cmd_golden, cmd_docker;
+extern const struct command cmd_build, cmd_golden, cmd_docker, cmd_migrate;
 extern const struct command cmd_session, cmd_repl, cmd_mcp, cmd_agent, cmd_token;
 extern const struct command cmd_completion, cmd_help;
 /* NULL-terminated, in the order of the help. */

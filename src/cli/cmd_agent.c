@@ -19,6 +19,7 @@
 
 #define HOSTS_FILE "agent-hosts"
 #define HOSTS_MAX ((size_t)1 << 20)
+#define HOSTS_PATH 2100
 
 struct agent_options {
     const char *hosts, *of, *grant;
@@ -106,30 +107,31 @@ static int add_hosts(struct options *o, const char *path, bool must_exist, sbr_e
     return 0;
 }
 
+static bool hosts_path(const struct agent_options *own, char *path, size_t size)
+{
+    char config[2048];
+
+    if (own->hosts)
+        return snprintf(path, size, "%s", own->hosts) < (int)size;
+    return runner_config_dir(config, sizeof(config)) &&
+           snprintf(path, size, "%s/" HOSTS_FILE, config) < (int)size;
+}
+
 /* The agent's own list; a mode without hosts leaves it out. */
 static int allow_hosts(struct options *o, sbr_error *err)
 {
     const struct agent_options *own = o->own;
-    char config[2048], path[2100];
+    char path[HOSTS_PATH];
 
     if (o->request->network_given && o->request->network_asked < NETWORK_ALLOW)
         return 0;
-    if (own->hosts)
-        return add_hosts(o, own->hosts, true, err);
-    if (!runner_config_dir(config, sizeof(config)))
-        return 0;
-    snprintf(path, sizeof(path), "%s/" HOSTS_FILE, config);
-    return add_hosts(o, path, false, err);
+    if (hosts_path(own, path, sizeof(path)))
+        return add_hosts(o, path, own->hosts != NULL, err);
+    return 0;
 }
 
-/* A refusal by a rule is one that another rule takes back, so the sandbox needs a way out that has
- * rules, if only none at first. */
 static int prepare_ask(struct options *o, sbr_error *err)
 {
-    const struct config *config = o->config;
-    bool configured = config && config->from[CONFIG_NETWORK].origin != CONFIG_BY_DEFAULT &&
-                      network_goes_outside(config->network.mode);
-
     if (o->json || o->stream || o->raw || o->no_tty || !isatty(STDIN_FILENO) ||
         !isatty(STDOUT_FILENO))
         return err_set(err, SBR_E_INVALID, "agent",
@@ -140,9 +142,8 @@ static int prepare_ask(struct options *o, sbr_error *err)
                        "--ask cannot open --network %s; leave --network out, and nothing is "
                        "reached that you do not allow",
                        network_mode_name(o->request->network_asked));
-    if (request_has_network(o->request) || configured)
-        return 0;
-    return request_set_network(o->request, network_mode_name(NETWORK_ALLOW), err);
+    o->request->network.asks = true;
+    return 0;
 }
 
 static int set_up(struct options *o, sbr_error *err)
@@ -158,6 +159,7 @@ static int set_up(struct options *o, sbr_error *err)
         (host_path(".", &here, err) < 0 || request_set_project(o->request, here, err) < 0))
         return err->code;
     o->request->keep = o->request->project != NULL;
+    o->request->opens_later = true;
     preset_limits(o);
     if (allow_hosts(o, err) < 0 || (own->ask && prepare_ask(o, err) < 0))
         return err->code;
@@ -224,6 +226,8 @@ static int run_here(struct options *o, sbr_error *err)
     o->door = &door;
     if (own->ask && ask_init(&ask, err) < 0)
         return err->code;
+    if (own->ask && !hosts_path(own, ask.hosts, sizeof(ask.hosts)))
+        ask.hosts[0] = '\0';
     o->ask = own->ask ? &ask : NULL;
     snprintf(title, sizeof(title), "%.280s", o->rest[0]);
     status = start_request(o, title, false);

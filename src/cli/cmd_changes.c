@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/jsonw.h"
-#include "base/scope.h"
 #include "changes/textdiff.h"
 #include "cli/action.h"
 #include "cli/amounts.h"

@@ -14,16 +14,18 @@
 #include "changes/kept_output.h"
 #include "cli/amounts.h"
 #include "cli/cli.h"
+#include "cli/docker_detach.h"
 #include "cli/docker_names.h"
 #include "cli/docker_options.h"
-#include "image/image_store.h"
-#include "lib/image_pull.h"
+#include "cli/docker_show.h"
+#include "cli/docker_words.h"
 #include "lib/runner.h"
 
 #define STATUS_OURS 125 /* no program ran, or the words are not known here */
 #define STATUS_DOCKER 1 /* of every other failure, as Docker has it */
 #define END_MS 10000    /* a killed run has ended by then */
 #define AGAIN_MS 10
+#define STOP_MOST_S 3600
 
 /* One word of Docker's with what follows it. */
 struct call {
@@ -44,101 +46,6 @@ static int execute(struct string_list *words, sbr_error *err)
     execv("/proc/self/exe", argv);
     free(argv);
     return err_set_errno(err, "docker", "cannot execute sandbox-run");
-}
-
-static void tell(void *context, const char *line)
-{
-    (void)context;
-    fprintf(stderr, "%s\n", line);
-}
-
-/* As Docker, brings an image that is not there. */
-static int bring_image(const char *ref, sbr_error *err)
-{
-    struct image_pull pull = { .progress = tell };
-
-    return image_pull_missing(&pull, ref, err);
-}
-
-static int add_all(struct string_list *list, char **words, size_t n, sbr_error *err)
-{
-    for (size_t i = 0; i < n && words[i]; i++)
-        if (string_list_add(list, words[i], err) < 0)
-            return err->code;
-    return 0;
-}
-
-/* Adds `--env NAME=VALUE`, unless the value is empty. */
-static int add_variable(struct string_list *list, const char *name, const char *value,
-                        sbr_error *err)
-{
-    scoped_free char *text = text_format("%s=%s", name, value);
-
-    if (!value[0])
-        return 0;
-    if (!text)
-        return err_set_oom(err, "docker");
-    return string_list_add(list, "--env", err) < 0 ? err->code : string_list_add(list, text, err);
-}
-
-/* A sandbox has one user, whose numbers the image gives.  --user can name that one and no other. */
-static int add_user(struct string_list *list, const struct image *image, const char *user,
-                    sbr_error *err)
-{
-    const struct plan_image_user *own = image->plan.user;
-    const uint32_t uid = own ? own->uid : INSIDE_UID, gid = own ? own->gid : INSIDE_GID;
-    struct plan_image_user asked;
-
-    if (!user)
-        return 0;
-    if (!image_user_look_up(image, user, &asked))
-        return err_set(err, SBR_E_INVALID, "docker", "--user '%.80s': the image has no such %s",
-                       user, strchr(user, ':') ? "user or group" : "user");
-    if (asked.uid != uid || asked.gid != gid)
-        return err_set(err, SBR_E_UNSUPPORTED, "docker",
-                       "--user '%.80s' is refused: programs of this image are always user %u of "
-                       "group %u, to whom all of its files belong; leave the option out",
-                       user, uid, gid);
-    return add_variable(list, "USER", asked.name, err) < 0
-               ? err->code
-               : add_variable(list, "HOME", asked.home, err);
-}
-
-/* The entrypoint comes first, whatever the command is; one of the caller's drops the image's
- * command, too. */
-static int add_command(struct string_list *list, const struct image *image,
-                       const struct docker_run *run, sbr_error *err)
-{
-    int r = string_list_add(list, "--", err);
-    size_t before = list->n;
-
-    if (r == 0 && run->entrypoint)
-        r = run->entrypoint[0] ? string_list_add(list, run->entrypoint, err) : 0;
-    else if (r == 0)
-        r = add_all(list, image->command.items,
-                    run->command[0] ? image->n_entrypoint : image->command.n, err);
-    if (r == 0)
-        r = add_all(list, run->command, SIZE_MAX, err);
-    if (r == 0 && list->n == before) /* `exec` would take the image's own */
-        r = err_set(err, SBR_E_INVALID, "docker",
-                    "no command is specified; give one behind the image");
-    return r;
-}
-
-/* The words of `sandbox-run exec`.  The variables of the user come before those of the caller, of
- * which the last one counts. */
-static int add_exec(struct string_list *list, const struct docker_run *run, sbr_error *err)
-{
-    struct image *image = NULL;
-    int r = image_open(run->image, NULL, &image, err);
-
-    if (r == 0 && (r = string_list_add(list, "exec", err)) == 0 &&
-        (r = add_user(list, image, run->user, err)) == 0 &&
-        (r = add_all(list, run->words.items, run->words.n, err)) == 0 &&
-        (!run->name || (r = string_list_add(list, "--keep-output", err)) == 0))
-        r = add_command(list, image, run, err);
-    image_free(image);
-    return r;
 }
 
 static int show_help(sbr_error *err)
@@ -184,6 +91,21 @@ static int take_name(const struct docker_run *run, sbr_error *err)
     return 0;
 }
 
+static int start(const struct docker_run *run, struct string_list *words, sbr_error *err)
+{
+    if (run->name && take_name(run, err) < 0)
+        return err->code;
+    return execute(words, err);
+}
+
+static bool has_begun(const char *name)
+{
+    struct logs logs = { .name = name };
+    sbr_error ignored;
+
+    return kept_output_list(find_logs, &logs, &ignored) > 0;
+}
+
 static int run_run(struct call *call, sbr_error *err)
 {
     struct docker_run run;
@@ -193,15 +115,18 @@ static int run_run(struct call *call, sbr_error *err)
     if (call->words[0] && !strcmp(call->words[0], "--help"))
         return show_help(err);
     r = docker_options_parse(call->words, &run, err);
+    if (r == 0 && run.detached)
+        docker_detach_prepare(&run);
     if (r == 0 && (!run.image || (run.interactive && run.tty && !isatty(STDIN_FILENO)))) {
         call->status = STATUS_DOCKER;
         r = err_set(err, SBR_E_INVALID, "docker",
                     run.image ? "the input device is not a TTY; leave -t out, or -i"
                               : "there is no image; say `docker run [OPTIONS] IMAGE [COMMAND...]`");
     }
-    if (r == 0 && (r = bring_image(run.image, err)) == 0 && (r = add_exec(&all, &run, err)) == 0 &&
-        (!run.name || (r = take_name(&run, err)) == 0))
-        r = execute(&all, err);
+    if (r == 0 && (r = docker_words_image(run.image, err)) == 0 &&
+        (r = docker_words_exec(&all, &run, err)) == 0)
+        r = run.detached ? docker_detach(&run, &all, start, has_begun, err)
+                         : start(&run, &all, err);
     string_list_done(&all);
     docker_options_done(&run);
     return r;
@@ -289,6 +214,42 @@ static int kill_run(struct call *call, sbr_error *err)
     if (!words[0])
         return err_set(err, SBR_E_INVALID, "docker", "say `docker kill [-s SIGNAL] NAME...`");
     return each_word(call, words, kill_one, number);
+}
+
+/* As Docker: the run may end by itself, and is killed when it does not. */
+static int stop_one(const char *name, int seconds, sbr_error *err)
+{
+    int r = docker_names_signal(name, SIGTERM, (unsigned int)seconds * 1000, err);
+
+    if (r != SBR_E_BUSY)
+        return r;
+    *err = (sbr_error){ 0 };
+    return docker_names_signal(name, SIGKILL, END_MS, err);
+}
+
+static int stop_run(struct call *call, sbr_error *err)
+{
+    char **words = call->words;
+    uint64_t seconds = END_MS / 1000;
+
+    if (words[0] && (!strcmp(words[0], "-t") || !strcmp(words[0], "--time"))) {
+        if (!words[1] || text_parse_count(words[1], &seconds) != TEXT_OK || seconds < 1 ||
+            seconds > STOP_MOST_S)
+            return err_set(err, SBR_E_INVALID, "docker", "--time takes seconds, 1 to %d",
+                           STOP_MOST_S);
+        words += 2;
+    }
+    if (!words[0] || words[0][0] == '-')
+        return err_set(err, SBR_E_INVALID, "docker", "say `docker stop [-t SECONDS] NAME...`");
+    return each_word(call, words, stop_one, (int)seconds);
+}
+
+static int exec_run(struct call *call, sbr_error *err)
+{
+    (void)call;
+    return err_set(err, SBR_E_UNSUPPORTED, "docker",
+                   "nothing is started in a run from outside; `sandbox-run session create bash "
+                   "--image IMAGE` stays alive, and `sandbox-run session exec` runs in it");
 }
 
 static int print_stream(const char *id, enum kept_stream stream, int to, sbr_error *err)
@@ -437,17 +398,29 @@ static int rmi_run(struct call *call, sbr_error *err)
 static const struct {
     const char *name;
     int (*run)(struct call *call, sbr_error *err); /* positive: the status, all was said */
+    int (*show)(char **words, sbr_error *err);     /* in its place, where it only looks */
     int failed;
 } actions[] = {
-    { "run", run_run, STATUS_OURS },         { "ps", ps_run, STATUS_DOCKER },
-    { "kill", kill_run, STATUS_DOCKER },     { "logs", logs_run, STATUS_DOCKER },
-    { "rm", rm_run, STATUS_DOCKER },         { "pull", pull_run, STATUS_DOCKER },
-    { "images", images_run, STATUS_DOCKER }, { "rmi", rmi_run, STATUS_DOCKER },
+    { "run", run_run, NULL, STATUS_OURS },
+    { "ps", ps_run, NULL, STATUS_DOCKER },
+    { "stop", stop_run, NULL, STATUS_DOCKER },
+    { "kill", kill_run, NULL, STATUS_DOCKER },
+    { "exec", exec_run, NULL, STATUS_OURS },
+    { "logs", logs_run, NULL, STATUS_DOCKER },
+    { "rm", rm_run, NULL, STATUS_DOCKER },
+    { "images", images_run, NULL, STATUS_DOCKER },
+    { "pull", pull_run, NULL, STATUS_DOCKER },
+    { "rmi", rmi_run, NULL, STATUS_DOCKER },
+    { "stats", NULL, docker_show_stats, STATUS_DOCKER },
+    { "inspect", NULL, docker_show_inspect, STATUS_DOCKER },
+    { "info", NULL, docker_show_info, STATUS_DOCKER },
+    { "version", NULL, docker_show_version, STATUS_DOCKER },
 };
 
 static int docker_run(struct options *o)
 {
-    static const char known[] = "run, ps, kill, logs, rm, images, pull and rmi";
+    static const char known[] = "run, ps, stop, kill, logs, stats, inspect, rm, images, pull, rmi, "
+                                "info and version";
     const char *word = o->rest && o->rest[0] ? o->rest[0] : NULL;
     sbr_error err = { 0 };
 
@@ -457,7 +430,7 @@ static int docker_run(struct options *o)
 
         if (strcmp(actions[i].name, word) != 0)
             continue;
-        r = actions[i].run(&call, &err);
+        r = actions[i].show ? actions[i].show(call.words, &err) : actions[i].run(&call, &err);
         if (r >= 0)
             return r;
         (void)cli_fail(o, &err); /* whose status 127 would mean that there is no such command */
@@ -471,13 +444,14 @@ static int docker_run(struct options *o)
 
 const struct command cmd_docker = {
     .name = "docker",
-    .usage = "run [OPTIONS] IMAGE [COMMAND...] | ps | kill NAME | logs NAME | rm NAME | images | "
-             "pull REF | rmi REF",
+    .usage = "run [OPTIONS] IMAGE [COMMAND...] | ps | stop NAME | kill NAME | logs NAME | stats | "
+             "inspect NAME | rm NAME | images | pull REF | rmi REF | info | version",
     .help = "Docker's own words; also as a link named `docker`",
     .examples = "Examples:\n"
                 "  sandbox-run docker run --rm -it debian:12 bash\n"
                 "  sandbox-run docker run -p 8080:80 -v ./site:/srv:ro --name web app:1\n"
-                "  sandbox-run docker kill web\n\n"
+                "  sandbox-run docker run -d --name web app:1\n"
+                "  sandbox-run docker stop web\n\n"
                 "docs/docker.md lists which options of `docker run` are taken, and why others are "
                 "not.\n",
     .options = (const struct option *const[]){ options_general, NULL },

@@ -11,9 +11,9 @@
 const struct command *const commands[] = {
     &cmd_run, &cmd_exec, &cmd_plan, &cmd_explain, &cmd_changes, &cmd_apply, &cmd_undo,
     &cmd_workspace, &cmd_batch, &cmd_compare, &cmd_profile, &cmd_test, &cmd_build, &cmd_golden,
-    &cmd_verify, &cmd_image, &cmd_docker, &cmd_output, &cmd_session, &cmd_repl, &cmd_mcp,
-    &cmd_agent, &cmd_serve, &cmd_token, &cmd_languages, &cmd_cache, &cmd_config, &cmd_trust,
-    &cmd_audit, &cmd_doctor, &cmd_completion, &cmd_help, NULL
+    &cmd_verify, &cmd_migrate, &cmd_image, &cmd_docker, &cmd_output, &cmd_session, &cmd_repl,
+    &cmd_mcp, &cmd_agent, &cmd_serve, &cmd_token, &cmd_languages, &cmd_cache, &cmd_config,
+    &cmd_trust, &cmd_audit, &cmd_doctor, &cmd_completion, &cmd_help, NULL
 };
 /* clang-format on */
 
@@ -23,7 +23,7 @@ static const struct task {
     const char *commands[9];
 } tasks[] = {
     { "Run", { "run", "exec", "repl", "session", "batch", "agent" } },
-    { "Work on code", { "test", "verify", "build", "golden", "compare", "profile" } },
+    { "Work on code", { "test", "verify", "build", "golden", "compare", "profile", "migrate" } },
     { "Look at what it did", { "changes", "apply", "undo", "output", "workspace", "audit" } },
     { "See what is allowed", { "plan", "explain", "trust", "token" } },
     { "Serve others", { "serve", "mcp", "docker", "image" } },

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "base/jsonw.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "changes/given_trees.h"
 #include "cli/action.h"

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/jsonw.h"
-#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/present.h"
 #include "cli/progress.h"

@@ -16,6 +16,7 @@
 #include "cli/present.h"
 #include "cli/profile_functions.h"
 #include "cli/source.h"
+#include "cli/waiting.h"
 #include "lib/runner.h"
 #include "model/request_save.h"
 #include "work/profile.h"
@@ -60,12 +61,18 @@ struct profile_call {
 static int read_stdin(const struct profile_call *p, char **ret, size_t *ret_len, sbr_error *err)
 {
     bool is_program = p->o->n_positional && !strcmp(p->o->positional[0], "-");
+    struct waiting waiting;
     struct stat st;
+    int r;
 
     if (is_program || p->program.o.request->stdin_data || fstat(STDIN_FILENO, &st) < 0 ||
         (!S_ISREG(st.st_mode) && !S_ISFIFO(st.st_mode)))
         return 0;
-    return fd_read_text(STDIN_FILENO, REQUEST_MAX_BYTES, ret, ret_len, err);
+    waiting_begin(&waiting, "reading what the runs get on stdin (</dev/null: nothing)",
+                  p->o->quiet);
+    r = fd_read_text(STDIN_FILENO, REQUEST_MAX_BYTES, ret, ret_len, err);
+    waiting_end(&waiting);
+    return r;
 }
 
 static int open_profile(struct profile_call *p, sbr_error *err)

@@ -13,12 +13,10 @@
 #include "cli/amounts.h"
 #include "cli/display.h"
 #include "cli/documents.h"
-#include "cli/present.h"
 #include "cli/repl.h"
 #include "cli/session_actions.h"
 #include "cli/settings.h"
 #include "cli/source.h"
-#include "cli/terminal.h"
 #include "sandboxrun.h"
 
 /* clang-format off */

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/jsonw.h"
 #include "base/scope.h"
 #include "base/signal_fd.h"
 #include "cli/cli.h"
@@ -226,6 +225,8 @@ static void show_case(const struct report_case *c)
         printf("        %.*s\n", (int)len, line);
         line += len + (line[len] == '\n');
     }
+    if (c->denial)
+        printf("        the sandbox: %s\n", c->denial);
 }
 
 /* The stage before the tests that failed: its own words say why. */
@@ -257,6 +258,9 @@ static void print_text(const struct test_run *t)
         print_failed_stage(t);
         present_result(t->rounds.tested.result, t->o, PRESENT_HELP);
     }
+    if (t->rounds.tested.not_installed && !t->o->quiet)
+        fprintf(stderr, "sandbox-run: the project's packages could not be installed: %s\n",
+                t->rounds.tested.not_installed);
     if (t->rounds.measured)
         printf("coverage: %" PRIu64 ".%" PRIu64 " %%\n", t->rounds.percent / 1000,
                t->rounds.percent / 100 % 10);

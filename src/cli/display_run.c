@@ -5,7 +5,6 @@
 
 #include "base/json_read.h"
 #include "base/scope.h"
-#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/display.h"
 #include "cli/session_actions.h"

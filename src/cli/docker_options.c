@@ -49,6 +49,14 @@ static int take_tty(struct docker_run *run, const char *value, sbr_error *err)
     return 0;
 }
 
+static int take_detach(struct docker_run *run, const char *value, sbr_error *err)
+{
+    (void)value;
+    (void)err;
+    run->detached = true;
+    return 0;
+}
+
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 static int take_name(struct docker_run *run, const char *value, sbr_error *err)
@@ -281,7 +289,7 @@ static const struct docker_option options[] = {
     { 0,   "init",         false, NULL, NULL, NULL }, /* every sandbox has one          */
     /* The one word of ours, because the refusal of a machine that isolates too little names it. */
     { 0,   "allow-degraded", false, "--allow-degraded", NULL, NULL },
-    { 'd', "detach",       false, NULL, NULL, NO_DAEMON },
+    { 'd', "detach",       false, NULL, take_detach,      NULL },
     { 0,   "restart",      true,  NULL, NULL, NO_DAEMON },
     { 0,   "privileged",   false, NULL, NULL, NO_RIGHTS },
     { 0,   "cap-add",      true,  NULL, NULL, NO_RIGHTS },

@@ -14,7 +14,7 @@ struct docker_run {
     const char *entrypoint;       /* NULL: the image's; "": none */
     const char *user;             /* USER[:GROUP]; NULL: the image's */
     uint64_t memory, memory_swap; /* 0: not given */
-    bool interactive, tty;
+    bool interactive, tty, detached;
     const char *image; /* NULL: none was given */
     char **command;    /* NULL-terminated; empty: the image's */
 };

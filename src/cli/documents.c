@@ -13,7 +13,6 @@
 #include "cli/settings.h"
 #include "cli/shorten.h"
 #include "config/config.h"
-#include "image/image_store.h"
 #include "lib/image_pull.h"
 #include "lib/runner.h"
 #include "plan/policy_own.h"

@@ -36,7 +36,7 @@ struct options {
     const char *max_chars;     /* NULL: everything is printed */
     bool stream;               /* events as lines of JSON */
     const char *metrics_every; /* a duration; NULL: no metrics among the events */
-    bool json, text, quiet, raw, no_color, help, version;
+    bool json, text, quiet, raw, pretty, no_pretty, no_color, help, version;
     bool update;           /* a notebook gets its outputs */
     bool display;          /* the value of a program's last expression is shown */
     bool cold;             /* no engine is asked */

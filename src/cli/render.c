@@ -7,9 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
-#include "base/text.h"
-
 #define CELLS_MAX 8
 #define ROWS_MAX 256
 #define NARROW 6  /* columns of a cell, at least */

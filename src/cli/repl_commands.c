@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/save.h"
 #include "base/scope.h"
 #include "base/text.h"

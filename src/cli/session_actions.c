@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "changes/given_trees.h"
 #include "changes/textdiff.h"
-#include "cli/present.h"
 #include "cli/settings.h"
 #include "cli/source.h"
 

@@ -21,6 +21,7 @@
 #include "cli/not_inside.h"
 #include "cli/preparation.h"
 #include "cli/present.h"
+#include "cli/pretty.h"
 #include "cli/progress.h"
 #include "cli/settings.h"
 #include "cli/stream.h"
@@ -43,6 +44,7 @@ struct front {
     int signal_fd, stdin_fd;    /* -1: none */
     struct save_file diff_file; /* of --diff=FILE */
     struct terminal_filter out_filter, err_filter;
+    struct pretty out_pretty, err_pretty;
     struct user_tty tty;
     int event_fd; /* a signal came, or the timer of the terminal is due */
     int signal;   /* the first that asked us to end; 0: none */
@@ -74,6 +76,7 @@ static void end_by(struct front *front, int number)
         sbr_job_cancel(front->job);
 }
 
+/* What may be due: the seconds of the line, and what is held as a document. */
 static void second_passed(struct front *front)
 {
     uint64_t times;
@@ -81,6 +84,7 @@ static void second_passed(struct front *front)
     if (front->second_fd >= 0 && read(front->second_fd, &times, sizeof(times)) > 0 &&
         front->line.shown)
         progress_show(&front->line, front->line.title);
+    pretty_look(&front->out_pretty);
 }
 
 static void signal_came(void *context)
@@ -145,12 +149,20 @@ static int watch_signals(struct front *front, sbr_error *err)
 
 /* A terminal gets no control sequences that do more than colour and move. */
 static int pass_stream(struct front *front, enum sbr_stream stream, int fd,
-                       struct terminal_filter *filter)
+                       struct terminal_filter *filter, struct pretty *pretty)
 {
+    const struct options *o = front->o;
     int r = sbr_job_pass(front->job, stream, fd);
+    bool terminal = isatty(fd) && !o->raw;
 
-    if (r == 0 && !front->o->raw && isatty(fd))
-        runner_filter(front->job, stream, terminal_clean, filter);
+    if (r < 0 || !(terminal || (o->pretty && stream == SBR_STDOUT)))
+        return r;
+    pretty_init(pretty, terminal ? filter : NULL, stream == SBR_STDOUT && !o->no_pretty,
+                terminal && !o->no_pretty && present_uses_color(fd, o));
+    runner_filter(front->job, stream, pretty_clean, pretty);
+    if (pretty->timer_fd >= 0)
+        (void)epoll_ctl(front->event_fd, EPOLL_CTL_ADD, pretty->timer_fd,
+                        &(struct epoll_event){ .events = EPOLLIN });
     return r;
 }
 
@@ -261,39 +273,14 @@ static void show_title(struct front *front, const char *title)
     watch_seconds(front, title != NULL);
 }
 
-/* Stages before the program's own may take long: a line on a terminal names the stage. */
-static void show_stage(struct front *front, const char *stage)
-{
-    const char *language = front->o->request->language, *doing = progress_doing(stage);
-    const char *image = front->o->request->image;
-    char title[120];
-
-    snprintf(title, sizeof(title), "%.40s%s%s%s%.40s", language ? language : "",
-             language ? ": " : "", doing ? doing : "", image ? " in " : "", image ? image : "");
-    show_title(front, doing ? title : NULL);
-}
-
+/* Stages before the program's own may take long. */
 static void show_progress(struct front *front, const sbr_event *event)
 {
-    char text[80];
+    char text[120];
 
-    switch (event->type) {
-    case SBR_EVENT_STAGE:
-        show_stage(front, event->stage);
-        break;
-    case SBR_EVENT_PROGRESS:
-        snprintf(text, sizeof(text), "copying the project: %llu files, %llu MiB",
-                 (unsigned long long)event->files, (unsigned long long)(event->bytes >> 20));
-        show_title(front, text);
-        break;
-    case SBR_EVENT_QUEUE:
-        snprintf(text, sizeof(text), "waiting for the engine, %u before this one",
-                 event->queue_before);
-        show_title(front, event->queue_before ? text : "waiting for the engine");
-        break;
-    default:
-        break;
-    }
+    if (event->type == SBR_EVENT_STAGE || event->type == SBR_EVENT_PROGRESS ||
+        event->type == SBR_EVENT_QUEUE)
+        show_title(front, progress_title(&front->line, front->o->request, event, text));
 }
 
 /* What compilers have said comes before what the program says. */
@@ -364,9 +351,9 @@ static int connect_job(struct front *front, sbr_error *err)
     if (r == 0 && !o->json)
         r = sbr_job_set_result_output(job, 0);
     if (r == 0 && !o->json)
-        r = pass_stream(front, SBR_STDOUT, STDOUT_FILENO, &front->out_filter);
+        r = pass_stream(front, SBR_STDOUT, STDOUT_FILENO, &front->out_filter, &front->out_pretty);
     if (r == 0 && !o->json)
-        r = pass_stream(front, SBR_STDERR, STDERR_FILENO, &front->err_filter);
+        r = pass_stream(front, SBR_STDERR, STDERR_FILENO, &front->err_filter, &front->err_pretty);
     if (r < 0)
         return err_set(err, SBR_E_BUG, "run", "a stream of the program cannot be passed on");
     if (o->stream && stream_connect(&front->stream, job, o, err) < 0)
@@ -387,6 +374,7 @@ static int run(struct front *front, sbr_result **ret, sbr_error *err)
     if (front->o->ask)
         front->o->ask->calls->leave(front->o->ask);
     user_tty_end(&front->tty);
+    pretty_done(&front->out_pretty);
     progress_show(&front->line, NULL);
     return r < 0 || *ret ? r : err_set(err, SBR_E_BUG, "run", "there is no result");
 }
@@ -432,7 +420,11 @@ static void report_memory(const struct options *o)
 
 int start_request(struct options *o, const char *title, bool stdin_is_program)
 {
-    struct front front = { .o = o, .signal_fd = -1, .diff_file = SAVE_FILE_NONE, .second_fd = -1 };
+    struct front front = { .o = o,
+                           .signal_fd = -1,
+                           .diff_file = SAVE_FILE_NONE,
+                           .second_fd = -1,
+                           .out_pretty.timer_fd = -1 };
     scoped_fd int stdin_fd = -1;
     sbr_result *result = NULL;
     sbr_error err;
@@ -448,8 +440,8 @@ int start_request(struct options *o, const char *title, bool stdin_is_program)
     o->json |= o->stream; /* the last event has the result */
     front.decorated = !o->json && !o->quiet && (o->text || isatty(STDOUT_FILENO));
     /* A log has its own lines for the stages. */
-    front.progress =
-        !o->json && !o->quiet && isatty(STDERR_FILENO) && log_current_level == LOG_SILENT;
+    front.progress = !o->json && !o->quiet && log_current_level == LOG_SILENT;
+    front.line.piped = !isatty(STDERR_FILENO);
     if (settings_apply(o, &err) < 0)
         return cli_fail(o, &err);
     if (stream_check_options(o, &err) < 0 || open_stdin(o, stdin_is_program, &stdin_fd, &err) < 0)
@@ -476,7 +468,8 @@ int start_request(struct options *o, const char *title, bool stdin_is_program)
         status = exit_status(&front, result);
     if (result && front.asks && !front.signal)
         changes_menu_ask(result);
-    if (result && runner_owes_prepared(front.job) && preparation_begin(o) && front.progress)
+    if (result && runner_owes_prepared(front.job) && preparation_begin(o) && front.progress &&
+        !front.line.piped)
         fputs(
             "sandbox-run: the language's whole library is being compiled in the background, once\n",
             stderr);

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/lock_file.h"
 #include "base/scope.h"
 #include "base/text.h"

@@ -8,7 +8,6 @@
 
 #include "base/listing.h"
 #include "base/record.h"
-#include "base/scope.h"
 #include "changes/state_dir.h"
 
 #define STATE_TRUST "trust" /* SHA-256 of the path */

@@ -11,7 +11,6 @@
 #include "base/inode.h"
 #include "base/scope.h"
 #include "base/tree_remove.h"
-#include "confine/mounts.h"
 
 #define MAX_DEPTH 64
 

@@ -6,7 +6,6 @@
 
 #include "base/fd.h"
 #include "base/scope.h"
-#include "base/text.h"
 #include "dialect/gojudge.h"
 #include "model/result.h"
 

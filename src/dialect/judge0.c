@@ -5,12 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
-#include "base/text.h"
 #include "dialect/dialects.h"
 #include "http/dialect.h"
 #include "http/server.h"
-#include "model/result.h"
 
 static void refuse(struct exchange *x, const struct problem *problem)
 {

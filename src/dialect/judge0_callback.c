@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/scope.h"
-#include "base/text.h"
 #include "dialect/dialects.h"
 #include "dialect/judge0.h"
 #include "http/dialect.h"

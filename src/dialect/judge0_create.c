@@ -238,7 +238,8 @@ static void accepted(struct execution *e, const sbr_error *err)
 static int put_on_record(struct judge0_submission *s, struct item *item,
                          struct judge0_acceptance *a)
 {
-    const struct joblog_text text = { item->text, item->text ? strlen(item->text) : 0 };
+    const struct joblog_text text = { .bytes = item->text,
+                                      .len = item->text ? strlen(item->text) : 0 };
     struct execution *e = s->execution;
 
     item->text = NULL;

@@ -4,7 +4,6 @@
 
 #include "base/encoding.h"
 #include "base/scope.h"
-#include "base/text.h"
 #include "dialect/piston.h"
 
 #define RUN_MS 3000 /* Piston's own defaults */

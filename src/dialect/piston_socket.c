@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/json_read.h"
 #include "base/scope.h"
 #include "dialect/piston.h"

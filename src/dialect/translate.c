@@ -10,7 +10,7 @@
 #include "base/json_read.h"
 #include "base/scope.h"
 #include "base/text.h"
-#include "http/offload.h"
+#include "http/apart.h"
 #include "model/limits.h"
 #include "model/result.h"
 
@@ -159,29 +159,84 @@ static bool is_larger(json_t *at, size_t *left)
     return *left == 0;
 }
 
-static int dump_apart(struct offload *o, sbr_error *err)
+/* A copy in which names stand for long strings, which `kept` has. */
+static json_t *leave_out(json_t *at, struct jsonw_apart *apart, json_t *kept)
 {
-    o->body = dump(o->extra);
-    o->exact = true;
-    o->len = o->body ? strlen(o->body) : 0;
-    return o->body ? 0 : err_set_oom(err, "http");
+    json_t *copy = json_is_object(at) ? json_object() : json_array(), *value;
+    const char *key;
+    size_t i;
+
+    if (json_is_string(at)) {
+        const struct jsonw_long text = { .data = json_string_value(at),
+                                         .len = json_string_length(at) };
+        char name[JSONW_NAME_SIZE];
+
+        json_decref(copy);
+        if (!jsonw_take_apart(apart, &text, name))
+            return json_incref(at);
+        json_array_append(kept, at);
+        return json_string(name);
+    }
+    json_object_foreach(at, key, value)
+        json_object_set_new_nocheck(copy, key, leave_out(value, apart, kept));
+    json_array_foreach(at, i, value)
+        json_array_append_new(copy, leave_out(value, apart, kept));
+    if (json_is_object(at) || json_is_array(at))
+        return copy;
+    json_decref(copy);
+    return json_incref(at);
 }
 
-static void dumped(struct offload *o, const sbr_error *err)
+static void free_strings(void *kept)
 {
-    (void)err;
-    json_decref(o->extra);
+    json_decref(kept);
+}
+
+/* A reply with long strings, which are sent from where they are. */
+struct large_reply {
+    struct apart apart;
+    json_t *document;
+    struct response_text *text;
+    unsigned int status;
+};
+
+static void write_large(struct apart *a)
+{
+    struct large_reply *reply = link_owner(a, struct large_reply, apart);
+    struct jsonw_apart apart = { 0 };
+    json_t *kept = json_array(), *skeleton = NULL;
+
+    if (kept && encoding_random_id(apart.mark) == 0)
+        skeleton = leave_out(reply->document, &apart, kept);
+    if (skeleton)
+        reply->text = response_text_of_apart(dump(skeleton), &apart, kept, free_strings);
+    if (!reply->text)
+        json_decref(kept);
+    json_decref(skeleton);
+}
+
+static void send_large(struct apart *a, struct exchange *x)
+{
+    struct large_reply *reply = link_owner(a, struct large_reply, apart);
+
+    if (x)
+        exchange_reply_texts(x, reply->status, JSON_TYPE, &reply->text, 1);
+    response_text_drop(reply->text);
+    json_decref(reply->document);
+    free(reply);
 }
 
 void translate_reply(struct exchange *x, unsigned int status, json_t *document)
 {
     size_t left = LARGE_REPLY;
+    struct large_reply *reply =
+        document && is_larger(document, &left) ? calloc(1, sizeof(*reply)) : NULL;
 
-    if (document && is_larger(document, &left)) {
-        offload_start(x, &(struct offload){ .work = dump_apart,
-                                            .done = dumped,
-                                            .extra = document,
-                                            .status = status });
+    if (reply) {
+        reply->apart = (struct apart){ write_large, send_large };
+        reply->document = document;
+        reply->status = status;
+        apart_do(x, true, &reply->apart);
         return;
     }
     exchange_reply(x, status, JSON_TYPE, dump(document));

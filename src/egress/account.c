@@ -37,6 +37,18 @@ void account_deny(struct egress *egress, const struct denial *one)
     atomic_fetch_add(&page->n_denials, 1);
 }
 
+bool account_ask(struct egress *egress, const struct denial *one)
+{
+    struct egress_page *page = egress->page;
+
+    if (page->n_asked == DENIALS_MAX)
+        return false;
+    page->asked[page->n_asked] = *one;
+    page->asked[page->n_asked].count = 1;
+    atomic_fetch_add(&page->n_asked, 1);
+    return true;
+}
+
 /* The limits that count here, as the tables of limits and options name them. */
 struct cap {
     const char *name;

@@ -7,6 +7,9 @@
 /* Bounded and deduplicated.  `target` is canonical already. */
 void account_deny(struct egress *egress, const struct denial *one);
 
+/* Notes what a person is asked; false: that was often enough. */
+bool account_ask(struct egress *egress, const struct denial *one);
+
 /* Counts a connection or flow before it is passed on.  False, and noted,
  * when it is one too many. */
 bool account_open(struct egress *egress, const char *target);

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -169,12 +170,36 @@ void connection_tick(struct egress *egress, uint64_t now_us)
 
         if (c->state == DIALLING)
             dial_tick(&c->dial, now_us);
+        else if (c->target.waits && c->target.until_us <= now_us)
+            target_give_up(&c->target);
+    }
+}
+
+void connection_answer(struct egress *egress, const char *once)
+{
+    list_each(at, &egress->connections) {
+        struct target *target = &link_owner(at, struct connection, link)->target;
+
+        if (!target->waits)
+            continue;
+        target->once |= once && !strcmp(target->wanted, once);
+        target_again(target);
+    }
+}
+
+void connection_refuse_held(struct egress *egress)
+{
+    list_each(at, &egress->connections) {
+        struct target *target = &link_owner(at, struct connection, link)->target;
+
+        if (target->waits)
+            target_give_up(target);
     }
 }
 
 static bool is_sending(const struct connection *c)
 {
-    return c->state != RELAYING || !c->out.done;
+    return !c->target.waits && (c->state != RELAYING || !c->out.done);
 }
 
 bool connection_all_sent(const struct egress *egress)

@@ -353,6 +353,28 @@ static void answer_allowed(struct dns *dns, const struct dns_asker *asker,
         reply(dns, asker, q, DNS_SERVFAIL);
 }
 
+/* A name that a person may allow, once a connection names the port.  Nothing outside is asked. */
+static void answer_unheard(struct dns *dns, const struct dns_asker *asker,
+                           const struct dns_question *q, const struct decision *decision)
+{
+    unsigned int number = 0;
+    const struct name_entry *entry;
+
+    if (sort_of(q->type) == SORT_HINT) {
+        reply(dns, asker, q, DNS_NOERROR);
+        return;
+    }
+    if (sort_of(q->type) != SORT_ADDRESS) {
+        refuse(dns, asker, q, decision);
+        return;
+    }
+    entry = names_take(dns->names, q->name, &number);
+    if (entry)
+        reply_found(dns, asker, q, entry, number);
+    else
+        refuse_for_room(dns, asker, q);
+}
+
 static void answer(struct dns *dns, const struct dns_asker *asker, const struct dns_question *q)
 {
     const struct network *network = dns->network;
@@ -372,6 +394,8 @@ static void answer(struct dns *dns, const struct dns_asker *asker, const struct 
      * connections still need rules. */
     if (decision.allowed)
         answer_allowed(dns, asker, q, decision.by || network->mode == NETWORK_FULL);
+    else if (network->asks && network->mode == NETWORK_ALLOW && q->class == DNS_IN)
+        answer_unheard(dns, asker, q, &decision);
     else
         refuse(dns, asker, q, &decision);
 }

@@ -33,6 +33,8 @@ struct listener {
 struct egress {
     struct network network;
     struct network handed; /* hosts that go to sandbox-run-secrets */
+    struct network once;   /* rules for connections that waited when they came */
+    struct network refused;
     struct network_proxy proxy;
     bool has_secrets;
     struct loop_watch secrets_watch; /* fd -1: there is none, or it has ended */
@@ -62,6 +64,8 @@ struct egress {
     int raw4_fd, raw6_fd; /* -1: not received */
 
     struct link connections, streams;
+    struct link held;    /* targets of connections that wait for a person */
+    unsigned int n_held; /* connections that wait for a person */
     unsigned int n_open; /* of both; the TCP listeners pause at EGRESS_MAX_OPEN */
     bool resting;
     bool starved;         /* out of fds or memory: the listeners pause for a while */

@@ -34,6 +34,7 @@
 #include "egress/dns_stream.h"
 #include "egress/flow.h"
 #include "egress/hand_on.h"
+#include "egress/orders.h"
 #include "egress/own.h"
 #include "model/limits.h"
 
@@ -229,6 +230,7 @@ static int prepare(struct egress *egress, const struct config *config, sbr_error
     link_init(&egress->connections);
     link_init(&egress->streams);
     link_init(&egress->flows);
+    link_init(&egress->held);
     if (confined && helper_confine_process(config->uid, config->gid, allow_resolver_files, err) < 0)
         return err->code;
     if (loop_init(&egress->events, "egress", err) < 0 || own_open(&egress->own_fd, err) < 0 ||
@@ -320,19 +322,6 @@ static int receive_sockets(struct egress *egress, sbr_error *err)
     return 0;
 }
 
-/* Only the supervisor has the other end, but what it sends is checked as the first rules were. */
-static void learn_rule(struct egress *egress, const char *data, size_t len)
-{
-    struct buf_reader in = { .data = data, .len = len };
-    struct network more = { 0 };
-    sbr_error ignored;
-    uint8_t learned = network_decode(&in, &more, &ignored) == 0 && more.n_rules == 1 &&
-                      network_add_rule(&egress->network, &more.rules[0], &ignored) == 0;
-
-    network_done(&more);
-    (void)!send(EGRESS_ALIVE, &learned, sizeof(learned), MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
 static void supervisor_says(void *context, uint32_t events)
 {
     struct egress *egress = context;
@@ -341,7 +330,7 @@ static void supervisor_says(void *context, uint32_t events)
 
     (void)events;
     if (n > 0)
-        learn_rule(egress, message, (size_t)n);
+        orders_obey(egress, message, (size_t)n);
     else if (n == 0 || (errno != EAGAIN && errno != EINTR))
         egress->ending = true;
 }
@@ -430,6 +419,7 @@ static void drain(struct egress *egress)
     uint64_t end_us = clock_now_us() + DRAIN_US, now_us;
 
     egress->pace.debt_us = 0;
+    connection_refuse_held(egress);
     while ((now_us = clock_now_us()) < end_us) {
         uint64_t rest_us = keep_pace(egress, now_us);
         int n;

@@ -81,6 +81,94 @@ static void go_on(struct target *target)
     }
 }
 
+static const struct network *rules_of(const struct target *target)
+{
+    return target->once ? &target->egress->once : &target->egress->network;
+}
+
+static bool was_refused(const struct egress *egress, const char *wanted)
+{
+    for (size_t i = 0; i < egress->refused.n_rules; i++)
+        if (!strcmp(egress->refused.rules[i].text, wanted))
+            return true;
+    return false;
+}
+
+/* Two connections to one place are one question. */
+static bool is_asked(const struct egress *egress, const char *wanted)
+{
+    list_each(at, &egress->held) {
+        const struct target *other = link_owner(at, struct target, held);
+
+        if (!strcmp(other->wanted, wanted))
+            return true;
+    }
+    return false;
+}
+
+static bool ask(struct target *target, const char *wanted, const struct decision *why)
+{
+    struct denial one = { .kind = DENIAL_CONNECT };
+
+    if (!is_asked(target->egress, wanted)) {
+        target_text(target, one.target);
+        snprintf(one.rule, sizeof(one.rule), "%s", why->rule);
+        snprintf(one.remedy, sizeof(one.remedy), "%s", why->remedy);
+        if (!account_ask(target->egress, &one))
+            return false;
+    }
+    snprintf(target->wanted, sizeof(target->wanted), "%s", wanted);
+    target->until_us = clock_now_us() + EGRESS_HOLD_SECONDS * UINT64_C(1000000);
+    return true;
+}
+
+/* Refuses, or waits where a person may decide: what another rule would allow. */
+static bool hold(struct target *target, const struct decision *why)
+{
+    static const char option[] = "--allow-host ";
+    struct egress *egress = target->egress;
+    const char *wanted = why->remedy + sizeof(option) - 1;
+
+    if (!egress->network.asks || !target->is_stream || egress->ending ||
+        egress->n_held == EGRESS_MAX_HELD || why->source != DENIAL_BY_RULE ||
+        strncmp(why->remedy, option, sizeof(option) - 1) != 0 || was_refused(egress, wanted))
+        return false;
+    if (!target->until_us && !ask(target, wanted, why))
+        return false;
+    target->waits = true;
+    list_prepend(&egress->held, &target->held);
+    egress->n_held++;
+    return true;
+}
+
+static void release(struct target *target)
+{
+    if (!target->waits)
+        return;
+    target->waits = false;
+    link_remove(&target->held);
+    target->egress->n_held--;
+}
+
+void target_again(struct target *target)
+{
+    release(target);
+    target_find(target);
+}
+
+void target_give_up(struct target *target)
+{
+    struct decision why = { 0 };
+
+    snprintf(why.rule, sizeof(why.rule), "network: %s (nobody allowed %.100s)",
+             network_mode_name(target->egress->network.mode), target->wanted);
+    snprintf(why.remedy, sizeof(why.remedy), "--allow-host %.260s", target->wanted);
+    release(target);
+    deny(target, &why);
+    target->n = 0;
+    target->found(target->context);
+}
+
 /* Keeps the addresses that may be dialled; exactly those are dialled. */
 static void decide(struct target *target, const struct address *addresses, unsigned int n)
 {
@@ -92,7 +180,7 @@ static void decide(struct target *target, const struct address *addresses, unsig
     target->n = 0;
     for (unsigned int i = 0; i < n; i++) {
         struct decision decision =
-            decide_address(&egress->network, name, &addresses[i], target->asked.port,
+            decide_address(rules_of(target), name, &addresses[i], target->asked.port,
                            own_find(egress->own_fd, &addresses[i]));
 
         if (decision.allowed)
@@ -101,8 +189,11 @@ static void decide(struct target *target, const struct address *addresses, unsig
             refusal = decision;
     }
     dial_interleave(target->addresses, target->n);
-    if (target->n == 0 && !refusal.allowed)
+    if (target->n == 0 && !refusal.allowed) {
+        if (hold(target, &refusal))
+            return;
         deny(target, &refusal);
+    }
     if (target->n > 0 && !account_open(egress, target_text(target, text)))
         target->n = 0;
     go_on(target);
@@ -113,9 +204,11 @@ static void decide_by_name(struct target *target)
 {
     struct egress *egress = target->egress;
     struct decision decision =
-        decide_name_at(&egress->network, target->entry->name, target->asked.port);
+        decide_name_at(rules_of(target), target->entry->name, target->asked.port);
     char text[TARGET_TEXT];
 
+    if (!decision.allowed && hold(target, &decision))
+        return;
     if (!decision.allowed)
         deny(target, &decision);
     target->n = decision.allowed && account_open(egress, target_text(target, text));
@@ -137,10 +230,31 @@ static void looked_up(void *context, const struct resolution *resolution)
     decide(target, resolution->addresses, resolution->n_addresses);
 }
 
+/* Names get their addresses inside before anybody allowed them: nothing outside hears of one that
+ * nobody allows. */
+static bool is_unheard(struct target *target)
+{
+    const struct network *network = rules_of(target);
+    struct decision decision = { 0 };
+
+    if (!target->egress->network.asks || network->mode != NETWORK_ALLOW)
+        return false;
+    decision = decide_name_at(network, target->entry->name, target->asked.port);
+    if (decision.allowed)
+        return false;
+    if (!hold(target, &decision)) {
+        deny(target, &decision);
+        target->found(target->context);
+    }
+    return true;
+}
+
 static void find_name(struct target *target)
 {
     struct name_entry *entry = target->entry;
 
+    if (is_unheard(target))
+        return;
     if (entry->n_addresses && clock_now_us() - entry->resolved_us < FRESH_US) {
         decide(target, entry->addresses, entry->n_addresses);
         return;
@@ -191,6 +305,7 @@ void target_find(struct target *target)
 
 void target_forget(struct target *target)
 {
+    release(target);
     if (target->asking)
         resolver_forget(target->egress->resolver, target);
     target->asking = false;

@@ -21,10 +21,19 @@ struct target {
     void (*found)(void *context);
     void *context;
     bool asking;
+    bool waits;                  /* for a person */
+    bool once;                   /* allowed alone */
+    uint64_t until_us;           /* it waits no longer; 0: it did not wait yet */
+    struct link held;            /* of egress->held, while it waits */
+    char wanted[HOST_RULE_TEXT]; /* the rule that would allow it */
 };
 
 /* Calls `found` at once or later.  A refusal is noted. */
 void target_find(struct target *target);
+/* The rules are others than when the target began to wait. */
+void target_again(struct target *target);
+/* No answer came: it is refused. */
+void target_give_up(struct target *target);
 /* Cancels the call of `found`. */
 void target_forget(struct target *target);
 /* host:port, with the name where there is one. */

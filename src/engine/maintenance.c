@@ -1,7 +1,5 @@
 /* What the engine does when no event is left: reports positions, cleans cgroup slots, fills and
  * trims pools, replaces factories.  In small steps, with a check for new requests after each. */
-#include "base/clock.h"
-#include "base/log.h"
 #include "engine/engine_internal.h"
 #include "job/warm_blueprint.h"
 

@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
-
 #define ESCAPE '\x1b'
 #define BELL '\a'
 

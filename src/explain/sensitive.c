@@ -4,8 +4,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/scope.h"
-
 #define MOST 40 /* bits are enough for more */
 
 static const char *const of_python[] = {

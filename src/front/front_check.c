@@ -3,8 +3,6 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "base/err.h"
-
 #define BAD_REQUEST 400
 #define TOO_LARGE 431
 #define FIELD_COST 64 /* of libmicrohttpd's memory for a header, a parameter or a cookie */

@@ -2,7 +2,6 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "base/err.h"
 #include "base/reply_head.h"
 #include "front/front_internal.h"
 

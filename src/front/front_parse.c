@@ -6,7 +6,6 @@
 #include <strings.h>
 
 #include "base/err.h"
-#include "base/fields.h"
 #include "front/front_check.h"
 #include "wire/front.h"
 

@@ -1,6 +1,5 @@
 #include <string.h>
 
-#include "base/err.h"
 #include "base/fields.h"
 #include "base/reply_head.h"
 #include "front/front_internal.h"

@@ -15,7 +15,6 @@
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "http/handlers.h"
 #include "http/holdings.h"
-#include "http/offload.h"
 #include "http/ownership.h"
 #include "http/problem.h"
 #include "http/server.h"

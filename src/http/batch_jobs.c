@@ -245,7 +245,7 @@ static struct execution *add_failure(struct exchange *x, const sbr_error *why)
 static struct execution *add_run(struct exchange *x, struct execution_batch *batch, char *text,
                                  sbr_request *req, sbr_error *err)
 {
-    const struct joblog_text request = { text, text ? strlen(text) : 0 };
+    const struct joblog_text request = { .bytes = text, .len = text ? strlen(text) : 0 };
     const struct need need = need_of_run(req);
     struct refusal refusal = { 0 };
     struct execution *e = NULL;

@@ -1,10 +1,9 @@
 /* POST /v1/sessions/ID/cells: one cell in a thread; its events, if they are wanted, in the log of
  * an execution that has no job of its own. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/jsonw.h"
-#include "base/scope.h"
 #include "http/execution.h"
 #include "http/handlers.h"
 #include "http/holdings.h"
@@ -16,17 +15,44 @@
 #include "http/submission.h"
 #include "session/session_client.h"
 
+#define POSTED_MOST ((size_t)512 << 10) /* bytes of lines that the loop has not taken yet */
+
 struct cell {
     sbr_session *session;
     struct execution *execution; /* NULL: nobody wants its events */
     uint64_t timeout_ms;
+    pthread_mutex_t mutex; /* of the last two */
+    pthread_cond_t cond;
+    size_t posted;
+    bool held; /* its readers are behind */
 };
 
 enum { WORD_CODE, WORD_LANGUAGE };
 
+/* In the thread.  A reader that is slow lets it wait, so that nobody reads from the session, which
+ * then holds the program up. */
 static void line_came(void *context, const char *line, size_t len)
 {
-    offload_post(context, line, len);
+    struct offload *o = context;
+    struct cell *cell = o->extra;
+
+    (void)pthread_mutex_lock(&cell->mutex);
+    while (cell->held || cell->posted > POSTED_MOST)
+        (void)pthread_cond_wait(&cell->cond, &cell->mutex);
+    cell->posted += len;
+    (void)pthread_mutex_unlock(&cell->mutex);
+    offload_post(o, line, len);
+}
+
+static void hold_cell(struct execution *e, bool held, void *context)
+{
+    struct cell *cell = context;
+
+    (void)e;
+    (void)pthread_mutex_lock(&cell->mutex);
+    cell->held = held;
+    (void)pthread_cond_signal(&cell->cond);
+    (void)pthread_mutex_unlock(&cell->mutex);
 }
 
 static int execute(struct offload *o, sbr_error *err)
@@ -44,11 +70,17 @@ static void note_line(struct offload *o, const char *line, size_t len)
 
     if (cell->execution)
         execution_note(cell->execution, line, len);
+    (void)pthread_mutex_lock(&cell->mutex);
+    cell->posted -= len;
+    (void)pthread_cond_signal(&cell->cond);
+    (void)pthread_mutex_unlock(&cell->mutex);
 }
 
 static void free_cell(struct cell *cell)
 {
     sbr_session_free(cell->session);
+    (void)pthread_cond_destroy(&cell->cond);
+    (void)pthread_mutex_destroy(&cell->mutex);
     free(cell);
 }
 
@@ -56,8 +88,10 @@ static void cell_over(struct offload *o, const sbr_error *err)
 {
     struct cell *cell = o->extra;
 
-    if (cell->execution)
+    if (cell->execution) {
+        cell->execution->hold = NULL;
         execution_end(cell->execution, o->body, err);
+    }
     free_cell(cell);
 }
 
@@ -107,8 +141,11 @@ static struct cell *open_cell(struct exchange *x, json_t *body)
 
     if (!cell)
         err_set_oom(&refusal.err, "http");
-    if (cell)
+    if (cell) {
+        (void)pthread_mutex_init(&cell->mutex, NULL);
+        (void)pthread_cond_init(&cell->cond, NULL);
         cell->timeout_ms = (uint64_t)json_integer_value(json_object_get(body, "timeout_ms"));
+    }
     if (cell && ownership_find(&x->tenant, x->words[0], &owner, &refusal.err) == 0 &&
         sessions_admit(x, language, &cell->timeout_ms, &refusal) == 0 &&
         sbr_session_open(owner.own, &cell->session, &refusal.err) == 0) {
@@ -156,6 +193,8 @@ static void stream(struct exchange *x, struct cell *cell, const struct offload *
         free(o->words[WORD_LANGUAGE]);
         return;
     }
+    e->hold = hold_cell;
+    e->hold_context = cell;
     if (offload_start_alone(x, o) < 0)
         return; /* cell_over has freed the cell and ended the execution */
     reader_open(e, x, exchange_accepts(x), 0);

@@ -60,8 +60,9 @@ static int take_line(struct event_log *log, char *text, size_t len)
         return -1;
     }
     log->lines[(log->at + log->n++) % log->capacity] =
-        (struct event_log_line){ .text = text, .len = len };
+        (struct event_log_line){ .text = text, .len = len, .before = log->added };
     log->bytes += len;
+    log->added += len;
     while (log->bytes > log->max && log->n > 1)
         drop_oldest(log);
     return 0;
@@ -108,6 +109,15 @@ const struct event_log_line *event_log_get(const struct event_log *log, uint64_t
     if (number < log->first || number >= log->first + log->n)
         return NULL;
     return &log->lines[(log->at + (size_t)(number - log->first)) % log->capacity];
+}
+
+size_t event_log_unread(const struct event_log *log, uint64_t number)
+{
+    const struct event_log_line *line = event_log_get(log, number);
+
+    if (number < log->first)
+        return log->bytes;
+    return line ? (size_t)(log->added - line->before) : 0;
 }
 
 uint64_t event_log_next(const struct event_log *log)

@@ -11,6 +11,7 @@
 struct event_log_line {
     char *text; /* JSON, without its newline */
     size_t len;
+    uint64_t before;              /* bytes of all lines before it */
     struct response_text *result; /* stands behind the text, and a brace behind it; NULL: none */
 };
 
@@ -19,6 +20,7 @@ struct event_log {
     size_t capacity, at, n;
     uint64_t first; /* the number of the oldest line */
     size_t bytes, max;
+    uint64_t added; /* bytes of all lines so far */
 };
 
 void event_log_init(struct event_log *log, size_t max);
@@ -31,6 +33,8 @@ int event_log_add(struct event_log *log, struct buf *text);
 int event_log_add_end(struct event_log *log, struct buf *text, struct response_text *result);
 /* The line with this number; NULL: it is gone, or not there yet. */
 const struct event_log_line *event_log_get(const struct event_log *log, uint64_t number);
+/* Bytes of the lines from this number on; those that are gone do not count. */
+size_t event_log_unread(const struct event_log *log, uint64_t number);
 /* The number that the next line gets. */
 uint64_t event_log_next(const struct event_log *log);
 

@@ -6,7 +6,6 @@
 #include "http/handlers.h"
 #include "http/holdings.h"
 #include "http/problem.h"
-#include "http/server.h"
 #include "http/submission.h"
 #include "model/execute_json.h"
 

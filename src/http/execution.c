@@ -41,6 +41,7 @@ static void noted(struct execution *e, int r, struct buf *lines)
     buf_done(lines);
     recount(e);
     wake(e);
+    execution_pace(e);
 }
 
 static void note(struct execution *e, struct buf *lines)
@@ -152,7 +153,10 @@ static void finish_with(struct execution *e, sbr_result *result, struct response
     spans_add(&e->server->spans, e, result ? result->report.exit_code : -1);
     if (result && !e->digested)
         e->digested = execution_result_digest(e, e->text, result);
-    sbr_result_free(result);
+    if (result && e->text && e->text->owner == result)
+        output_files_done(&result->files); /* the text has the streams alone */
+    else
+        sbr_result_free(result);
     loop_remove(&e->server->loop, &e->watch);
     e->spent = take_ptr(e->job);
     list_append(&e->server->spent, &e->spending);

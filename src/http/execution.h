@@ -57,6 +57,8 @@ struct execution {
     struct event_lines lines;
     struct event_log log;
     bool keeps_events;
+    bool holds;         /* its program waits for its readers */
+    uint64_t read_next; /* the event that the first of its readers, now or before, takes next */
     bool takes_stdin;
     bool cancelled;
     bool began;          /* a stage did, and does not wait for the engine */
@@ -84,6 +86,9 @@ struct execution {
     void (*settled)(struct execution *e, void *context);
     /* Changes a request that is begun again; 0 or SBR_E_*; may be NULL. */
     int (*add)(sbr_request *req, void *context, sbr_error *err);
+    /* Of a run without a job: it is to wait for its readers, or to go on; may be NULL. */
+    void (*hold)(struct execution *e, bool held, void *context);
+    void *hold_context;
     /* stdin has room again; may be NULL. */
     void (*room)(struct execution *e, void *context);
     void *ended_context; /* of all four */
@@ -146,6 +151,12 @@ void execution_free(struct execution *e);
 /* NULL: this tenant has none of that id. */
 struct execution *execution_find(const struct server *server, const struct grant *tenant,
                                  const char *id);
+/* A reader takes the event of this number next: the program goes on when enough was read. */
+void execution_was_read(struct execution *e, uint64_t next);
+/* Holds the program up, or lets it go on, after an event. */
+void execution_pace(struct execution *e);
+/* A reader left. */
+void execution_was_left(struct execution *e);
 /* Replies with the result, or with the error. */
 void execution_reply(const struct execution *e, struct exchange *x);
 /* What is known now, without the result: {"id", "status", ...}; the caller frees it. */

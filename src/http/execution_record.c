@@ -77,8 +77,8 @@ static void add(struct execution *e, struct joblog_change *change)
 static void move_note(struct execution *e, struct joblog_change *change)
 {
     change->note = take_ptr(e->note);
-    change->job.note =
-        (struct joblog_text){ change->note, change->note ? strlen(change->note) : 0 };
+    change->job.note = (struct joblog_text){ .bytes = change->note,
+                                             .len = change->note ? strlen(change->note) : 0 };
 }
 
 /* Why nothing can be accepted now. */
@@ -170,7 +170,9 @@ void execution_record_end(struct execution *e, void (*settle)(struct execution *
     if (change->text == e->text)
         e->text->users++;
     if (change->text)
-        job->result = (struct joblog_text){ change->text->bytes, change->text->len };
+        job->result = (struct joblog_text){ .bytes = change->text->bytes,
+                                            .len = change->text->len,
+                                            .parts = change->text->bytes ? NULL : change->text };
     job->state = JOBLOG_ENDED;
     job->ended_us = e->created_us + (e->ended_us - e->started_us);
     job->events = event_log_next(&e->log);

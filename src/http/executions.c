@@ -108,7 +108,7 @@ static void accepted(struct execution *e, const sbr_error *err)
 
 static void put_on_record(struct exchange *x, struct execution *e)
 {
-    struct joblog_text request;
+    struct joblog_text request = { 0 };
     sbr_error err;
 
     request.bytes = buf_take(&x->body, &request.len);

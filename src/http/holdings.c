@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "changes/state_dir.h"
 #include "http/offload.h"

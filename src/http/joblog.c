@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/scope.h"
 
 #define WAITING_MAX ((size_t)256 << 20)
 #define IDLE_S 5  /* then the log is moved into the file */

@@ -13,6 +13,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "changes/state_dir.h"
+#include "http/response_text.h"
 
 #define STATE_JOBS "gateway-jobs"
 #define FILE_MAX ((off_t)4 << 30)
@@ -283,15 +284,21 @@ static int bind_text(sqlite3_stmt *statement, int at, const struct joblog_job *j
 {
     const struct joblog_text *const all[] = { &job->request, &job->note, &job->result };
     const struct joblog_text *text = all[which];
-    char *bytes;
+    struct joblog_text whole = { .len = text->len };
+    char hex[SHA256_HEX_SIZE], *bytes;
 
-    if (!text->bytes)
+    if (!text->bytes && !text->parts)
         return sqlite3_bind_null(statement, at);
-    bytes = malloc(text->len + SHA256_HEX_SIZE);
+    bytes = malloc(SEAL_LEN + text->len + RESPONSE_TEXT_ROOM);
     if (!bytes)
         return SQLITE_NOMEM;
-    seal_text(job, seal, which, text, bytes);
-    memcpy(bytes + SEAL_LEN, text->bytes, text->len);
+    whole.bytes = bytes + SEAL_LEN;
+    if (text->parts)
+        response_text_copy(text->parts, bytes + SEAL_LEN);
+    else
+        memcpy(bytes + SEAL_LEN, text->bytes, text->len);
+    seal_text(job, seal, which, &whole, hex);
+    memcpy(bytes, hex, SEAL_LEN);
     return sqlite3_bind_blob64(statement, at, bytes, text->len + SEAL_LEN, free);
 }
 
@@ -416,7 +423,7 @@ static bool take_text(sqlite3_stmt *statement, const struct joblog_job *job, con
         return true;
     if (!bytes || len < SEAL_LEN || len - SEAL_LEN > JOBLOG_TEXT_MAX || memchr(bytes, '\0', len))
         return false;
-    text = (struct joblog_text){ bytes + SEAL_LEN, len - SEAL_LEN };
+    text = (struct joblog_text){ .bytes = bytes + SEAL_LEN, .len = len - SEAL_LEN };
     seal_text(job, seal, which, &text, hex);
     if (memcmp(hex, bytes, SEAL_LEN) != 0)
         return false;

@@ -13,13 +13,16 @@
 #include "base/encoding.h"
 #include "base/err.h"
 
+struct response_text;
+
 #define JOBLOG_TEXT_MAX ((size_t)64 << 20) /* of each text of a job */
 
 enum joblog_state { JOBLOG_ACCEPTED, JOBLOG_BEGUN, JOBLOG_ENDED };
 
 struct joblog_text {
-    const char *bytes; /* NULL: none; NUL-terminated */
+    const char *bytes; /* NULL: none, or it is in parts; NUL-terminated */
     size_t len;
+    const struct response_text *parts; /* only to be written; NULL: it is in one piece */
 };
 
 struct joblog_job {

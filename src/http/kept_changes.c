@@ -7,7 +7,6 @@
 
 #include "base/json_read.h"
 #include "base/scope.h"
-#include "base/text.h"
 #include "changes/apply.h"
 #include "changes/textdiff.h"
 #include "config/audit.h"

@@ -11,7 +11,6 @@
 #include "base/scope.h"
 #include "http/agents.h"
 #include "http/body.h"
-#include "http/execution.h"
 #include "http/handlers.h"
 #include "http/offload.h"
 #include "http/problem.h"

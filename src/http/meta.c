@@ -4,8 +4,6 @@
 
 #include "base/clock.h"
 #include "base/jsonw.h"
-#include "base/text.h"
-#include "http/execution.h"
 #include "http/handlers.h"
 #include "http/holdings.h"
 #include "http/offload.h"

@@ -23,7 +23,7 @@ struct reader {
     struct buf record; /* that is being sent */
     size_t sent;
     struct response_text *result; /* that follows the record; NULL: none */
-    size_t result_sent;
+    struct response_place result_sent;
 };
 
 static void add_record(struct reader *s, uint64_t number, const char *text, size_t len)
@@ -76,18 +76,17 @@ static bool fill(struct reader *s)
         else
             end_record(s);
     }
+    if (s->execution)
+        execution_was_read(s->execution, s->next);
     return s->record.len > 0;
 }
 
 /* The result is sent from where it is. */
 static ssize_t read_result(struct reader *s, char *to, size_t max)
 {
-    size_t n = s->result->len - s->result_sent;
+    size_t n = response_text_read(s->result, &s->result_sent, to, max);
 
-    n = n < max ? n : max;
-    memcpy(to, s->result->bytes + s->result_sent, n);
-    s->result_sent += n;
-    if (s->result_sent == s->result->len) {
+    if (s->result_sent.done == s->result->len) {
         response_text_drop(take_ptr(s->result));
         buf_drop(&s->record, s->record.len);
         buf_add_text(&s->record, "}");
@@ -147,8 +146,7 @@ static void leave(struct reader *s)
         return;
     link_remove(&s->link);
     s->execution = NULL;
-    if (link_is_alone(&e->streams) && link_is_alone(&e->sockets))
-        e->alone_us = clock_now_us();
+    execution_was_left(e);
 }
 
 /* The reply is sent, or its client is gone. */

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "http/problem.h"
 #include "http/server.h"
 
 #define MINUTE_US (60 * 1000000ULL)

@@ -41,23 +41,20 @@ struct response *response_of_bytes(char *bytes, size_t len)
     return r;
 }
 
-/* The next bytes of the texts: as many as there are, up to `max`. */
+/* The next bytes of the texts, up to `max`; none when that is below RESPONSE_TEXT_ROOM. */
 static size_t take_texts(struct response *r, char *to, size_t max)
 {
     size_t n = 0;
 
-    while (n < max && r->at_text < r->n_texts) {
+    while (max - n >= RESPONSE_TEXT_ROOM && r->at_text < r->n_texts) {
         const struct response_text *text = r->texts[r->at_text];
-        size_t left = text->len - r->text_sent, part = left < max - n ? left : max - n;
 
-        memcpy(to + n, text->bytes + r->text_sent, part);
-        n += part;
-        r->text_sent += part;
-        if (part < left)
+        n += response_text_read(text, &r->place, to + n, max - n);
+        if (r->place.done < text->len)
             break;
         response_text_drop(take_ptr(r->texts[r->at_text]));
         r->at_text++;
-        r->text_sent = 0;
+        r->place = (struct response_place){ 0 };
     }
     return n;
 }
@@ -74,11 +71,12 @@ static void drop_body(struct response *r)
 /* Short ones become bytes, which go out in one piece. */
 static bool join(struct response *r)
 {
-    char *bytes = malloc((size_t)r->len + 1);
+    const size_t room = (size_t)r->len + RESPONSE_TEXT_ROOM;
+    char *bytes = malloc(room);
 
     if (!bytes)
         return false;
-    (void)take_texts(r, bytes, (size_t)r->len);
+    (void)take_texts(r, bytes, room);
     drop_body(r);
     r->bytes = bytes;
     return true;
@@ -223,7 +221,7 @@ ssize_t response_take(struct response *r, char *to, size_t max)
     if (r->fd >= 0)
         got = pread(r->fd, to, n, (off_t)r->sent);
     else if (r->texts)
-        (void)take_texts(r, to, n);
+        got = (ssize_t)take_texts(r, to, max);
     else
         memcpy(to, r->bytes + r->sent, n);
     if (got <= 0)

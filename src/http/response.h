@@ -26,8 +26,9 @@ struct response {
     uint64_t sent;
     char *bytes;                  /* the body, or one of the next three */
     struct response_text **texts; /* one behind the other; NULL: none */
-    size_t n_texts, at_text, text_sent;
-    int fd; /* -1: none */
+    size_t n_texts, at_text;
+    struct response_place place; /* in the text that is sent now */
+    int fd;                      /* -1: none */
     response_read *read;
     void *context;
     void (*done)(void *context); /* the reply is sent, or its client is gone; NULL: nothing to do */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/err.h"
 #include "base/text.h"
 #include "http/dialect.h"
 #include "http/handlers.h"

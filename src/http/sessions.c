@@ -13,7 +13,6 @@
 #include "http/offload.h"
 #include "http/ownership.h"
 #include "http/problem.h"
-#include "http/route.h"
 #include "http/server.h"
 #include "http/submission.h"
 #include "session/session_memory.h"

@@ -8,7 +8,6 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/encoding.h"
 #include "base/fd.h"
 #include "base/jsonw.h"

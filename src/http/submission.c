@@ -5,7 +5,6 @@
 #include "admit/admit.h"
 #include "base/json_read.h"
 #include "base/scope.h"
-#include "base/text.h"
 #include "http/body.h"
 #include "http/holdings.h"
 #include "http/server.h"

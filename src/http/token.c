@@ -16,7 +16,6 @@
 #include "base/json_read.h"
 #include "base/listing.h"
 #include "base/scope.h"
-#include "base/text.h"
 #include "changes/state_dir.h"
 
 #define STATE_TOKENS "tokens"

@@ -13,7 +13,6 @@
 #include "http/guard.h"
 #include "http/problem.h"
 #include "http/refusals.h"
-#include "http/route.h"
 #include "http/server.h"
 #include "http/token.h"
 #include "wire/front.h"
@@ -21,6 +20,7 @@
 #define IDLE_US (60 * 1000000ULL) /* of a connection between two requests */
 #define UNSENT_MAX ((size_t)64 << 20)
 #define FRAMES_AT_ONCE 16 /* of one channel, before others have their turn */
+#define PARTS_AT_ONCE 32  /* the same of a reply: a front that keeps up would take all of it */
 
 /* The reply is sent, or its client is gone. */
 static void complete(struct visitor *v, struct exchange *x)
@@ -66,7 +66,8 @@ static bool has_reply(const struct visitor *v)
 
 void visitor_listen(struct visitor *v, bool reads)
 {
-    uint32_t events = (reads ? EPOLLIN : 0) | (frames_is_waiting(&v->channel) ? EPOLLOUT : 0);
+    bool writes = frames_is_waiting(&v->channel) || v->has_more;
+    uint32_t events = (reads ? EPOLLIN : 0) | (writes ? EPOLLOUT : 0);
 
     if (v->direct)
         events = (events & EPOLLOUT ? EPOLLOUT : events) |
@@ -166,13 +167,15 @@ static void upgrade(struct visitor *v, struct exchange *x)
 /* Sends what the channel takes; false: the connection is over. */
 static bool send_reply(struct visitor *v, struct exchange *x)
 {
-    int r = v->life == LIFE_SENDING ? 1 : send_head(v, x);
+    int r = v->life == LIFE_SENDING ? 1 : send_head(v, x), parts = 0;
 
-    while (r >= 0 && v->life == LIFE_SENDING && !frames_is_waiting(&v->channel)) {
+    while (r >= 0 && v->life == LIFE_SENDING && !frames_is_waiting(&v->channel) &&
+           parts++ < PARTS_AT_ONCE) {
         r = send_part(v, x);
         if (r == 0)
             break;
     }
+    v->has_more = r > 0 && v->life == LIFE_SENDING && parts > PARTS_AT_ONCE;
     if (r < 0)
         return false;
     if (v->life == LIFE_UPGRADED)

@@ -44,6 +44,7 @@ struct visitor {
     uint64_t idle_us;   /* since when no request is on its way, if `direct` */
     bool half;          /* the client sends no more; what it has sent is still answered */
     bool ending;        /* nothing more is read; the reply is the last */
+    bool has_more;      /* of its reply: others have their turn before the next frames */
     bool last;          /* the same, and the front ends the connection */
     bool refused;       /* the body was too large: what else comes of it is dropped */
     struct exchange *x; /* the request that is on its way; NULL: none */

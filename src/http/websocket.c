@@ -14,16 +14,16 @@
  * program that runs never reach this, so that a signal to one that floods is heard. */
 #define UNREAD_MAX ((size_t)2 * FRONT_MESSAGE_MAX)
 
+#define EVENTS_AT_ONCE 32 /* or parts of a result, before others have their turn */
+
 static void leave(struct websocket *w)
 {
     struct execution *e = w->execution;
 
     link_remove(&w->link);
     w->execution = NULL;
-    if (!e)
-        return;
-    if (link_is_alone(&e->streams) && link_is_alone(&e->sockets))
-        e->alone_us = clock_now_us();
+    if (e)
+        execution_was_left(e);
 }
 
 /* The connection ends with it. */
@@ -93,18 +93,17 @@ void websocket_send_event(struct websocket *w, const struct event_log_line *line
     if (!line->result)
         return;
     w->result = response_text_share(line->result);
-    w->result_sent = 0;
+    w->result_sent = (struct response_place){ 0 };
 }
 
 /* The next piece of a result that is sent from where it is, as the channel takes it. */
 static void send_result(struct websocket *w)
 {
-    const size_t most = FRONT_FRAME_MAX - sizeof(struct front_head);
-    size_t left = w->result->len - w->result_sent, n = left < most ? left : most;
+    static char data[FRONT_FRAME_MAX - sizeof(struct front_head)];
+    size_t n = response_text_read(w->result, &w->result_sent, data, sizeof(data));
 
-    send_text(w, w->result->bytes + w->result_sent, n, true);
-    w->result_sent += n;
-    if (n < left)
+    send_text(w, data, n, true);
+    if (w->result_sent.done < w->result->len)
         return;
     response_text_drop(take_ptr(w->result));
     send_text(w, "}", 1, false);
@@ -147,10 +146,11 @@ static bool is_all_sent(const struct websocket *w)
 /* One event after the other: what the client does not take stays in the bounded log. */
 static void send_events(struct websocket *w)
 {
-    const struct execution *e = w->execution;
+    struct execution *e = w->execution;
     const struct event_log_line *line;
+    int n = 0;
 
-    while (e && !w->goodbye && !frames_is_waiting(&w->visitor->channel)) {
+    while (e && !w->goodbye && !frames_is_waiting(&w->visitor->channel) && n++ < EVENTS_AT_ONCE) {
         if (w->result) {
             send_result(w);
         } else if (w->next < e->log.first) {
@@ -164,6 +164,9 @@ static void send_events(struct websocket *w)
             break;
         }
     }
+    w->visitor->has_more = n > EVENTS_AT_ONCE;
+    if (e)
+        execution_was_read(e, w->next);
     if (w->attached && (!e || is_all_sent(w)))
         websocket_end(w, w->manner->end_code, w->manner->end_reason);
     say_goodbye(w);

@@ -35,7 +35,7 @@ struct websocket {
     uint64_t opened_us;
     uint64_t next;                /* number of the event to send */
     struct response_text *result; /* of the event that is being sent; NULL: none */
-    size_t result_sent;
+    struct response_place result_sent;
     struct buf incoming; /* a message of which more comes */
     struct buf pending;  /* stdin that the program has not taken */
     bool ends;           /* stdin, behind what is pending */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/encoding.h"
-#include "base/scope.h"
 
 #define MOST_REPEATS 1000
 #define MOST_TEXTS 10000

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "init/program_start.h"
 
 /* The kernel that could not be started says why itself, as the others say their first word. */

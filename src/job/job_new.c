@@ -1,6 +1,5 @@
 /* A job from its making to its end in memory. */
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>

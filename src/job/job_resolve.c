@@ -4,10 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "image/image.h"
 #include "job/job.h"
-#include "job/job_steps.h"
 
 static int ask_version(void *context, const struct language *language, struct toolchain *toolchain)
 {

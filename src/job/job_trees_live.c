@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "changes/apply.h"
 #include "changes/node.h"
 #include "job/job_trees.h"

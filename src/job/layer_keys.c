@@ -150,8 +150,12 @@ static bool wants_dependencies(const sbr_job *job, const struct stage_def *def)
            (job->req->of_project && def->sources.n && !job->req->installs_nothing);
 }
 
-/* For tests and builds the stage sees the project: what of it decides is named by the language. */
-static void add_sources(struct sha256 *s, const sbr_job *job, const struct stage_def *def)
+/* For tests and builds the stage sees the project: what of it decides is named by the language.  A
+ * set-up runs the project's code, which can leave anything and read any file.  So its layer is for
+ * this directory alone: a copy with another file that no pattern names could otherwise choose what
+ * the tests of the original do. */
+static void add_sources(struct sha256 *s, const sbr_job *job, const struct stage_def *def,
+                        bool runs_it)
 {
     const sbr_request *req = job->req;
     const struct job_tree *at = job->trees && job->trees->n ? &job->trees->at[0] : NULL;
@@ -160,10 +164,13 @@ static void add_sources(struct sha256 *s, const sbr_job *job, const struct stage
         return;
     sha256_add_text(s, "of-project");
     for (size_t i = 0; i < req->n_files; i++)
-        if (project_sources_match(&def->sources, req->files[i].path))
+        if (runs_it || project_sources_match(&def->sources, req->files[i].path))
             add_file(s, &req->files[i]);
-    if (at && at->source_fd >= 0 && !strcmp(at->target, INSIDE_WORK))
-        project_sources_add(at->source_fd, &def->sources, at->masks, at->n_masks, s);
+    if (!at || at->source_fd < 0 || strcmp(at->target, INSIDE_WORK) != 0)
+        return;
+    project_sources_add(at->source_fd, &def->sources, at->masks, at->n_masks, s);
+    if (runs_it)
+        project_sources_add_place(at->source_fd, s);
 }
 
 int layer_key_dependencies(sbr_job *job, sbr_error *err)
@@ -183,7 +190,7 @@ int layer_key_dependencies(sbr_job *job, sbr_error *err)
     for (size_t i = 0; (file = file_at(job, i)); i++)
         if (is_manifest(def, file->path) && !is_hidden(job, i))
             add_file(&s, file);
-    add_sources(&s, job, def);
+    add_sources(&s, job, def, false);
     sha256_finish_hex(&s, job->keys[LAYER_DEPS]);
     return 1;
 }
@@ -224,7 +231,7 @@ void layer_key_artifact(sbr_job *job)
     sha256_add_text(&s, job->keys[LAYER_PREPARED]);
     sha256_add_text(&s, job->keys[LAYER_DEPS]);
     if (job->req->of_project)
-        add_sources(&s, job, &job->language->compile);
+        add_sources(&s, job, &job->language->compile, true);
     else
         add_program(&s, job);
     sha256_finish_hex(&s, job->keys[LAYER_BUILD]);

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/scope.h"
 #include "lib/runner.h"
 
 #define MOST_JOBS 1024

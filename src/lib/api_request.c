@@ -6,7 +6,6 @@
 #include "base/scope.h"
 #include "config/config.h"
 #include "job/request_complete.h"
-#include "lib/runner.h"
 #include "model/request_fields.h"
 #include "plan/language_file.h"
 

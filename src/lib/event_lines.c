@@ -58,19 +58,13 @@ static size_t unfinished(const char *data, size_t len)
 static void put_bytes(struct event_lines *lines, int stream, const char *data, size_t len,
                       struct buf *out)
 {
-    scoped_free char *base64 = NULL;
+    bool is_text = result_is_best_as_text(data, len);
     struct jsonw j;
 
     if (!len)
         return;
     begin_line(lines, &j, stream == SBR_STDERR ? "stderr" : "stdout");
-    if (result_is_best_as_text(data, len)) {
-        jsonw_bytes(&j, "data", data, len);
-    } else {
-        base64 = encoding_to_base64(data, len);
-        jsonw_text(&j, "data_b64", base64);
-        out->failed |= !base64;
-    }
+    jsonw_long(&j, is_text ? "data" : "data_b64", data, len, !is_text);
     end_line(&j, out);
 }
 

@@ -339,6 +339,15 @@ int image_build(const struct image_build *build, char ref[300], char id[65], sbr
     return r;
 }
 
+/* The image's author chose names and versions. */
+static int add_line(const char *line, struct string_list *ret, sbr_error *err)
+{
+    char shown[1000];
+
+    text_copy_visibly(shown, sizeof(shown), line, strlen(line));
+    return string_list_add(ret, shown, err);
+}
+
 static int add_lines(const sbr_result *result, struct string_list *ret, sbr_error *err)
 {
     scoped_free char *text = strndup(result->out.data ? result->out.data : "", result->out.len);
@@ -347,7 +356,7 @@ static int add_lines(const sbr_result *result, struct string_list *ret, sbr_erro
     if (!text)
         return err_set_oom(err, "build");
     while ((line = strsep(&rest, "\n")))
-        if (*line && string_list_add(ret, line, err) < 0)
+        if (*line && add_line(line, ret, err) < 0)
             return err->code;
     return 0;
 }

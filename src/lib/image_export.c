@@ -10,7 +10,6 @@
 
 #include "base/listing.h"
 #include "base/scope.h"
-#include "base/text.h"
 #include "base/tree_remove.h"
 #include "image/image.h"
 #include "lib/image_layout.h"

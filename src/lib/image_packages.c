@@ -12,6 +12,7 @@
 #include "lib/tool_job.h"
 
 #define LIST_MAX (1u << 20)
+#define NAMES_MAX 1000 /* as many as a file for `image build` has */
 #define DISK ((uint64_t)8 << 30)
 #define INODES 1000000
 
@@ -148,6 +149,10 @@ static int read_names(const struct image *image, const char *language, struct st
 
         if (*line && (!name || string_list_add(ret, name, err) < 0))
             return err_set_oom(err, "build");
+        if (ret->n > NAMES_MAX)
+            return err_set(err, SBR_E_INVALID, "build",
+                           "the image names more than %d packages of %s, so they cannot be compared",
+                           NAMES_MAX, language);
     }
     return 0;
 }

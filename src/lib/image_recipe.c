@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/scope.h"
-#include "base/text.h"
 #include "plan/language.h"
 
 #define WORDS_MAX 1000

@@ -11,6 +11,7 @@
 #include "model/result.h"
 #include "plan/plan.h"
 #include "plan/stage.h"
+#include "wire/egress.h"
 
 struct buf;
 struct diff_options;
@@ -160,6 +161,13 @@ int runner_applied(sbr_job *job, const char *id, const char *const *paths, size_
 /* Lets the program reach this, too.  Refused where the sandbox was made without a way for it; the
  * error says what to do. */
 int runner_allow(sbr_job *job, const struct host_rule *rule, sbr_error *err) must_check;
+/* What a person decided about connections that wait, and later ones. */
+int runner_decide(sbr_job *job, enum egress_order order, const struct host_rule *rule,
+                  sbr_error *err) must_check;
+/* Whether it was allowed while the program ran. */
+bool runner_granted(sbr_job *job, const struct host_rule *rule);
+/* For what connections wait, since the call that returned `from`, at first 0. */
+uint32_t runner_asked(sbr_job *job, uint32_t from, struct denials *to);
 /* What the way out has refused since the call that returned `from`, at first 0. */
 uint32_t runner_refusals(sbr_job *job, uint32_t from, struct denials *to);
 /* What the program may reach by its plan; borrowed.  NULL: it does not run. */

@@ -1,7 +1,6 @@
 /* What a cell of a session was refused: as for a run, but from the cell's beginning to its end. */
 #include "explain/denial_text.h"
 #include "explain/last_words.h"
-#include "job/job.h"
 #include "lib/job_client.h"
 #include "lib/runner.h"
 #include "monitor/egress_report.h"
@@ -18,6 +17,20 @@ uint32_t runner_refusals(sbr_job *job, uint32_t from, struct denials *to)
     const struct monitor *monitor = living(job);
 
     return monitor ? egress_report_refusals(&monitor->box->egress, from, to) : from;
+}
+
+uint32_t runner_asked(sbr_job *job, uint32_t from, struct denials *to)
+{
+    const struct monitor *monitor = living(job);
+
+    return monitor ? egress_report_asked(&monitor->box->egress, from, to) : from;
+}
+
+bool runner_granted(sbr_job *job, const struct host_rule *rule)
+{
+    const struct monitor *monitor = living(job);
+
+    return monitor && egress_report_granted(&monitor->box->egress, rule->text);
 }
 
 static void count(const struct monitor *monitor, struct runner_refused *ret)

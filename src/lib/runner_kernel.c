@@ -200,6 +200,12 @@ static const char *no_way(const struct plan *plan, enum egress_way way,
 
 int runner_allow(sbr_job *job, const struct host_rule *rule, sbr_error *err)
 {
+    return runner_decide(job, EGRESS_ALLOW, rule, err);
+}
+
+int runner_decide(sbr_job *job, enum egress_order order, const struct host_rule *rule,
+                  sbr_error *err)
+{
     const struct monitor *monitor = job_client_running(job);
     const char *reason;
 
@@ -207,12 +213,12 @@ int runner_allow(sbr_job *job, const struct host_rule *rule, sbr_error *err)
         return err_set(err, SBR_E_BUSY, "network", "no program runs");
     reason = no_way(monitor->plan,
                     monitor->box->egress.page ? monitor->box->egress.page->way : WAY_TPROXY, rule);
-    if (reason)
+    if (reason && order <= EGRESS_ALLOW_ONCE)
         return err_set(err, SBR_E_UNSUPPORTED, "network",
                        "%s, so it cannot be given %.200s while it runs; start it with --allow-host "
                        "%.200s",
                        reason, rule->text, rule->text);
-    return egress_allow(&monitor->box->egress, rule, err);
+    return egress_decide(&monitor->box->egress, order, rule, err);
 }
 
 const struct network *runner_network(sbr_job *job)

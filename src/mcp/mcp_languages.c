@@ -1,5 +1,4 @@
 /* list_languages. */
-#include "base/text.h"
 #include "lib/runner.h"
 #include "mcp/mcp_internal.h"
 #include "plan/language.h"

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "mcp/mcp_examples.h"
 #include "mcp/mcp_offers.h"
 #include "mcp/mcp_shape.h"

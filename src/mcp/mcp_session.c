@@ -2,10 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/encoding.h"
 #include "base/json_read.h"
 #include "base/scope.h"
-#include "base/text.h"
 #include "mcp/mcp_internal.h"
 #include "sandboxrun.h"
 

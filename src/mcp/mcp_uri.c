@@ -6,7 +6,6 @@
 #include <strings.h>
 
 #include "base/scope.h"
-#include "base/text.h"
 #include "mcp/mcp_files.h"
 
 #define PREFIX "sandbox-run://runs/"

@@ -4,9 +4,6 @@
 #include <limits.h>
 #include <string.h>
 
-#include "base/scope.h"
-#include "base/text.h"
-
 #define PARTS_MAX (PATH_MAX / 2 + 1)
 #define GIT ".git"
 #define SET_ID 06000u

@@ -90,6 +90,7 @@ void network_encode(const struct network *network, struct buf *out)
     buf_put_u32(out, network->mode);
     buf_put_u32(out, network->allow_dns);
     buf_put_u32(out, network->closes);
+    buf_put_u32(out, network->asks);
     buf_put_u32(out, (uint32_t)network->n_rules);
     for (size_t i = 0; i < network->n_rules; i++) {
         const struct host_rule *rule = &network->rules[i];
@@ -167,6 +168,7 @@ int network_decode(struct buf_reader *in, struct network *ret, sbr_error *err)
     network.mode = (enum network_mode)get_below(in, N_NETWORK_MODES);
     network.allow_dns = get_below(in, 2) != 0;
     network.closes = get_below(in, 2) != 0;
+    network.asks = get_below(in, 2) != 0;
     n = get_below(in, NETWORK_MAX_RULES + 1);
     for (uint32_t i = 0; !in->failed && i < n; i++) {
         get_rule(in, &rule);

@@ -71,6 +71,7 @@ struct network {
     bool allow_dns; /* the program may look up names that no rule has */
     bool closes;    /* whoever looks up NETWORK_CLOSE_NAME ends it, for good */
     bool closed;    /* that was done */
+    bool asks;      /* a connection that no rule allows waits until a person has decided */
     struct host_rule *rules;
     size_t n_rules;
 };

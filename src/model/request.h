@@ -128,8 +128,9 @@ struct sbr_request {
     /* For tests and builds: the installer sees the project, its own package is set up, and what the
      * host has installed for the language is not seen. */
     bool of_project;
-    bool complete; /* every stage of the language, also those that a program can do without */
-    bool buffered; /* stdout as the language itself buffers it in a pipe */
+    bool opens_later; /* hosts may be allowed while it runs, none at first */
+    bool complete;    /* every stage of the language, also those that a program can do without */
+    bool buffered;    /* stdout as the language itself buffers it in a pipe */
     /* Where the user's code is in a harness; 0: it is the whole program. */
     unsigned int code_line, code_lines;
     struct string_list env; /* NAME=VALUE */

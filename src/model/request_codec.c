@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "model/request_fields.h"
 
 /* A member that points somewhere is a row of request_fields.def, or one of the four below. */

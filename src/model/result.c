@@ -160,14 +160,6 @@ static void drop(struct output *output)
     output->len = output->tail_len = 0;
 }
 
-void result_drop_output(sbr_result *result)
-{
-    drop(&result->out);
-    drop(&result->err);
-    for (size_t i = 0; i < result->n_before; i++)
-        result_drop_output(result->before[i]);
-}
-
 void result_free(sbr_result *result)
 {
     if (!result)

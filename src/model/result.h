@@ -136,8 +136,6 @@ bool result_success(const sbr_result *result);
 /* Fills the public report from everything else.  Call it last. */
 void result_complete(sbr_result *result);
 void result_free(sbr_result *result);
-/* Frees what the program wrote, of a result that is written down already. */
-void result_drop_output(sbr_result *result);
 
 /* Parts that the JSON of a plan has, too. */
 void result_put_limits(struct jsonw *j, const char *key, const struct limits *limits);
@@ -153,5 +151,7 @@ void result_put_error(struct jsonw *j, const sbr_error *err);
 /* The same in one line, which the caller frees; NULL without memory. */
 char *result_to_json(const sbr_result *result);
 char *result_error_to_json(const sbr_error *err);
+/* The same of a result whose long streams stand apart, in the result itself. */
+char *result_to_json_apart(const sbr_result *result, struct jsonw_apart *apart);
 
 #endif

@@ -43,17 +43,6 @@ bool result_is_best_as_text(const char *data, size_t len)
     return len < 64 || escaped <= 2 * unusual || jsonw_escaped_len(data, len) <= 2 * len;
 }
 
-static void put_part(struct jsonw *j, const char *key, const char *data, size_t len, bool utf8)
-{
-    scoped_free char *base64 = utf8 ? NULL : encoding_to_base64(data, len);
-
-    if (utf8)
-        jsonw_bytes(j, key, data, len);
-    else
-        jsonw_text(j, key, base64);
-    j->out.failed |= !utf8 && !base64;
-}
-
 static void put_output(struct jsonw *j, const char *name, const struct output *out)
 {
     const char *tail = out->data ? out->tail : NULL; /* else it is for the diagnosis */
@@ -62,10 +51,10 @@ static void put_output(struct jsonw *j, const char *name, const struct output *o
         result_is_best_as_text(out->data, out->len) && result_is_best_as_text(tail, tail_len);
     char key[32];
 
-    put_part(j, name, out->data, out->len, utf8);
+    jsonw_long(j, name, out->data, out->len, !utf8);
     snprintf(key, sizeof(key), "%s_tail", name);
     if (tail)
-        put_part(j, key, tail, tail_len, utf8);
+        jsonw_long(j, key, tail, tail_len, !utf8);
     else
         jsonw_null(j, key);
     snprintf(key, sizeof(key), "%s_bytes", name);
@@ -312,6 +301,16 @@ char *result_to_json(const sbr_result *r)
     struct jsonw j;
 
     jsonw_init(&j, false);
+    result_put_json(&j, r);
+    return jsonw_take(&j);
+}
+
+char *result_to_json_apart(const sbr_result *r, struct jsonw_apart *apart)
+{
+    struct jsonw j;
+
+    jsonw_init(&j, false);
+    j.apart = apart;
     result_put_json(&j, r);
     return jsonw_take(&j);
 }

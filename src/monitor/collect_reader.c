@@ -7,8 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fd.h"
-
 void collect_reader_init(struct collect_reader *reader, struct collect_part *parts, size_t n_parts,
                          uint64_t max_bytes, uint64_t max_entries)
 {

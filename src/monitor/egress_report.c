@@ -19,13 +19,8 @@ static const char *const way_missing[N_EGRESS_WAYS] = {
 };
 
 /* True when the person allowed later what was refused here: by the same rule, or for all ports. */
-static bool is_granted(const struct string_list *granted, const struct denial *one)
+static bool has_rule(const struct string_list *granted, const char *rule)
 {
-    static const char option[] = "--allow-host ";
-    const char *rule = one->remedy + strlen(option);
-
-    if (strncmp(one->remedy, option, strlen(option)) != 0)
-        return false;
     for (size_t i = 0; i < granted->n; i++) {
         size_t len = strlen(granted->items[i]);
 
@@ -35,12 +30,29 @@ static bool is_granted(const struct string_list *granted, const struct denial *o
     return false;
 }
 
-/* The helper is ours, but its memory is shared: nothing in it is trusted. */
+static bool is_granted(const struct string_list *granted, const struct denial *one)
+{
+    static const char option[] = "--allow-host ";
+
+    return !strncmp(one->remedy, option, strlen(option)) &&
+           has_rule(granted, one->remedy + strlen(option));
+}
+
+bool egress_report_granted(const struct egress *egress, const char *rule)
+{
+    return has_rule(&egress->granted, rule);
+}
+
+/* The helper is ours, but its memory is shared: nothing in it is trusted.  A counter is read once:
+ * it may change meanwhile. */
+static uint32_t bounded(uint32_t n)
+{
+    return n < DENIALS_MAX ? n : DENIALS_MAX;
+}
+
 static uint32_t count_of(const struct egress_page *page)
 {
-    uint32_t n = page->n_denials; /* read once: it may change meanwhile */
-
-    return n < DENIALS_MAX ? n : DENIALS_MAX;
+    return bounded(page->n_denials);
 }
 
 static void add_denial(const struct denial *shared, uint64_t before,
@@ -72,6 +84,16 @@ uint32_t egress_report_refusals(const struct egress *egress, uint32_t from, stru
     const struct string_list none = { 0 };
 
     return egress->page ? read_denials(egress->page, from, &none, to) : from;
+}
+
+uint32_t egress_report_asked(const struct egress *egress, uint32_t from, struct denials *to)
+{
+    const struct string_list none = { 0 };
+    uint32_t n = egress->page ? bounded(egress->page->n_asked) : from;
+
+    for (uint32_t i = from; i < n; i++)
+        add_denial(&egress->page->asked[i], 0, &none, to);
+    return n;
 }
 
 uint64_t egress_report_count(const struct egress *egress, uint64_t counts[DENIALS_MAX])

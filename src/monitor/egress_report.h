@@ -9,6 +9,10 @@
 void egress_report_read(const struct egress *egress, sbr_result *result);
 /* While it runs: adds what was refused since the call that returned `from`, at first 0. */
 uint32_t egress_report_refusals(const struct egress *egress, uint32_t from, struct denials *to);
+/* Whether the rule was allowed while the program ran. */
+bool egress_report_granted(const struct egress *egress, const char *rule);
+/* The same of what connections wait for. */
+uint32_t egress_report_asked(const struct egress *egress, uint32_t from, struct denials *to);
 /* While it runs: how often each of its refusals came, in their order; returns how many more there
  * were than have a place. */
 uint64_t egress_report_count(const struct egress *egress, uint64_t counts[DENIALS_MAX]);

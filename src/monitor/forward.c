@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 
 #define FILTERED_MAX (4u << 20) /* far more than one read */
 

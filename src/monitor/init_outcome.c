@@ -1,7 +1,6 @@
 #include "monitor/init_outcome.h"
 
 #include "base/log.h"
-#include "base/scope.h"
 
 void init_outcome_missing(const struct init_report *report, struct isolation *ret)
 {

@@ -1,14 +1,11 @@
 /* What can happen while a run is watched: each source becomes an event of monitor_states.c. */
 #include "monitor/monitor.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/scope.h"
 #include "monitor/egress_report.h"
 #include "monitor/monitor_states.h"

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "model/limits.h"
 #include "model/network.h"
 #include "plan/driver_object.h"

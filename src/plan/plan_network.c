@@ -51,10 +51,12 @@ static int network_of_program(struct plan *plan, const struct plan_input *in, sb
         return 0;
     }
     plan->egress = (struct network){ .mode = policy->network, .allow_dns = policy->allow_dns };
-    /* Tests and builds talk to servers of their own. */
-    if (req->complete && policy->network == NETWORK_NONE && in->features->user_namespaces &&
-        policy == policy_find(NULL))
-        plan->egress.mode = NETWORK_LOCALHOST;
+    /* Tests and builds talk to servers of their own.  What a person works in may be given hosts
+     * later, for which the way out has to be there from the start. */
+    if ((req->complete || req->opens_later) && policy->network == NETWORK_NONE &&
+        in->features->user_namespaces && policy == policy_find(NULL))
+        plan->egress.mode = req->opens_later ? NETWORK_ALLOW : NETWORK_LOCALHOST;
+    plan->egress.asks = req->network.asks;
     if (!policy->n_allow_hosts)
         return 0;
     rules = plan_alloc(plan, policy->n_allow_hosts * sizeof(*rules));

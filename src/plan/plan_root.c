@@ -58,6 +58,7 @@ static const struct {
     { "proc/kpageflags", false },  { "proc/latency_stats", false }, { "proc/sched_debug", false },
     { "proc/scsi", true },         { "proc/timer_list", false },  { "proc/timer_stats", false },
     { "proc/config.gz", false },   { "proc/pressure", true },
+    { "proc/locks", false }, /* those of open file descriptions: of every process, with its files */
     { "proc/sys/kernel/random/boot_id", false }, /* the same in all runs and on the host */
 };
 /* clang-format on */

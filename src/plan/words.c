@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "base/err.h"
-
 /* clang-format off */
 static const char *const word_names[N_WORD_NAMES] = {
     [WORD_BINARY] = "binary", [WORD_HOME] = "home", [WORD_SOURCE] = "source", [WORD_WORK] = "work",

@@ -24,7 +24,6 @@
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/scope.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/cgroup_find.h"
 #include "sandbox/systemd.h"

@@ -151,7 +151,8 @@ int egress_start(struct egress *egress, const struct plan *plan, sbr_error *err)
     return r;
 }
 
-int egress_allow(struct egress *egress, const struct host_rule *rule, sbr_error *err)
+int egress_decide(struct egress *egress, enum egress_order order, const struct host_rule *rule,
+                  sbr_error *err)
 {
     struct network more = { .mode = NETWORK_ALLOW,
                             .rules = (struct host_rule *)rule,
@@ -162,6 +163,7 @@ int egress_allow(struct egress *egress, const struct host_rule *rule, sbr_error 
     bool sent;
 
     buf_init(&out, CONFIG_MAX);
+    buf_put_u32(&out, order);
     network_encode(&more, &out);
     sent = !out.failed &&
            send(egress->alive, out.data, out.len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)out.len;
@@ -173,7 +175,8 @@ int egress_allow(struct egress *egress, const struct host_rule *rule, sbr_error 
         return err_set(err, SBR_E_INVALID, "egress",
                        "the way out has no room for another rule; the most are %d",
                        NETWORK_MAX_RULES);
-    (void)!string_list_add(&egress->granted, rule->text, err); /* only reports need it */
+    if (order == EGRESS_ALLOW)
+        (void)!string_list_add(&egress->granted, rule->text, err); /* only reports need it */
     return 0;
 }
 

@@ -37,8 +37,9 @@ int egress_take_id(struct egress *egress, const struct plan *plan, const struct 
 int egress_start(struct egress *egress, const struct plan *plan, sbr_error *err) must_check;
 /* Gives egress a moment to pass on what the program has sent already, then ends it. */
 void egress_stop(struct egress *egress);
-/* A rule more for the program that runs. */
-int egress_allow(struct egress *egress, const struct host_rule *rule, sbr_error *err) must_check;
+/* What a person decided about the program that runs: see wire/egress.h. */
+int egress_decide(struct egress *egress, enum egress_order order, const struct host_rule *rule,
+                  sbr_error *err) must_check;
 void egress_done(struct egress *egress);
 
 #endif

@@ -45,7 +45,7 @@ bool rewrite_is_credential(const struct http_text *name)
 }
 
 /* HOST[:PORT], as it stands in Host and in absolute addresses. */
-static bool names_host(const struct rewrite_rules *rules, const struct http_text *text)
+bool rewrite_names_host(const struct rewrite_rules *rules, const struct http_text *text)
 {
     bool usual = rules->port == (rules->tls ? 443 : 80), v6 = strchr(rules->name, ':') != NULL;
     char with_port[300];
@@ -65,7 +65,7 @@ static bool is_for_host(const struct rewrite_rules *rules, const struct http_hea
     const char *scheme = rules->tls ? "https://" : "http://";
     struct http_text authority;
 
-    if (!head->host.at || !names_host(rules, &head->host))
+    if (!head->host.at || !rewrite_names_host(rules, &head->host))
         return false;
     if (target->at[0] == '/' || http_text_is(target, "*"))
         return true;
@@ -75,20 +75,25 @@ static bool is_for_host(const struct rewrite_rules *rules, const struct http_hea
     for (size_t i = 0; i < authority.len; i++)
         if (strchr("/?#", authority.at[i]))
             authority.len = i;
-    return names_host(rules, &authority);
+    return rewrite_names_host(rules, &authority);
 }
 
-/* Encoded replies could not be looked through, nor frames that are compressed. */
-static bool is_dropped(const struct rewrite_rules *rules, const struct http_text *name,
-                       bool puts_in)
+/* Encoded replies could not be looked through, nor frames that are compressed, nor what HTTP/1.1
+ * changes to. */
+bool rewrite_drops(const struct rewrite_rules *rules, const struct http_line *line, bool puts_in)
 {
-    static const char *const names[] = { "accept-encoding", "sec-websocket-extensions", "te" };
+    static const char *const names[] = { "accept-encoding", "grpc-accept-encoding",
+                                         "sec-websocket-extensions", "http2-settings" };
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (http_text_is(name, names[i]))
+        if (http_text_is(&line->name, names[i]))
             return true;
+    if (http_text_is(&line->name, "te"))
+        return !http_text_is(&line->value, "trailers");
+    if (http_text_is(&line->name, "upgrade"))
+        return !http_text_is(&line->value, "websocket");
     for (size_t i = 0; puts_in && i < rules->n_added; i++)
-        if (http_text_is(name, rules->added[i].name))
+        if (http_text_is(&line->name, rules->added[i].name))
             return true;
     return false;
 }
@@ -116,14 +121,11 @@ static void put_basic(struct rewrite *rewrite, struct buf *out, size_t from)
     free(plain);
 }
 
-static void put_line(struct rewrite *rewrite, const struct http_line *line, bool puts_in,
-                     struct buf *out)
+void rewrite_put_value(struct rewrite *rewrite, const struct http_line *line, bool puts_in,
+                       struct buf *out)
 {
-    size_t from;
+    size_t from = out->len;
 
-    buf_add(out, line->name.at, line->name.len);
-    buf_add(out, ": ", 2);
-    from = out->len;
     buf_add(out, line->value.at, line->value.len);
     if (puts_in && rewrite_is_credential(&line->name)) {
         apply(rewrite, &rewrite->rules->headers, REWRITE_PUT_IN, out, from);
@@ -132,22 +134,37 @@ static void put_line(struct rewrite *rewrite, const struct http_line *line, bool
         apply(rewrite, &rewrite->rules->watched, puts_in ? REWRITE_LEFT : REWRITE_OTHER_HOST, out,
               from);
     }
+}
+
+static void put_line(struct rewrite *rewrite, const struct http_line *line, bool puts_in,
+                     struct buf *out)
+{
+    buf_add(out, line->name.at, line->name.len);
+    buf_add(out, ": ", 2);
+    rewrite_put_value(rewrite, line, puts_in, out);
     buf_add(out, "\r\n", 2);
 }
 
-static void put_first(struct rewrite *rewrite, const struct http_head *head, bool puts_in,
-                      struct buf *out)
+void rewrite_put_target(struct rewrite *rewrite, const struct http_text *target, bool puts_in,
+                        struct buf *out)
 {
-    const char *query = memchr(head->target.at, '?', head->target.len);
+    const char *query = memchr(target->at, '?', target->len);
     size_t from = out->len;
 
-    buf_add(out, head->first.at, head->first.len);
+    buf_add(out, target->at, target->len);
     if (puts_in && query && rewrite->rules->query.n)
         apply(rewrite, &rewrite->rules->query, REWRITE_PUT_IN, out,
-              from + (size_t)(query - head->first.at));
+              from + (size_t)(query - target->at));
     apply(rewrite, &rewrite->rules->watched, puts_in ? REWRITE_LEFT : REWRITE_OTHER_HOST, out,
           from);
-    buf_add(out, "\r\n", 2);
+}
+
+void rewrite_put_reply(struct rewrite *rewrite, const struct http_text *text, struct buf *out)
+{
+    size_t from = out->len;
+
+    buf_add(out, text->at, text->len);
+    apply(rewrite, &rewrite->rules->replies, REWRITE_MASKED, out, from);
 }
 
 static void put_added(struct rewrite *rewrite, struct buf *out)
@@ -179,11 +196,13 @@ static bool request(void *context, char *data, size_t len, struct http_next *nex
     if (!http_request_parse(data, len, &head) || !push(rewrite, http_text_is(&head.method, "head")))
         return false;
     puts_in = is_for_host(rewrite->rules, &head);
-    put_first(rewrite, &head, puts_in, out);
+    rewrite_put_target(rewrite, &head.first, puts_in, out);
+    buf_add(out, "\r\n", 2);
     for (size_t i = 0; i < head.n_lines; i++) {
+        if (rewrite_drops(rewrite->rules, &head.lines[i], puts_in))
+            continue;
         rewrite->other_asked |= http_text_is(&head.lines[i].name, "upgrade");
-        if (!is_dropped(rewrite->rules, &head.lines[i].name, puts_in))
-            put_line(rewrite, &head.lines[i], puts_in, out);
+        put_line(rewrite, &head.lines[i], puts_in, out);
     }
     buf_add_text(out, "Accept-Encoding: identity\r\n");
     if (puts_in)
@@ -202,13 +221,11 @@ static bool reply(void *context, char *data, size_t len, struct http_next *next,
 {
     struct rewrite *rewrite = context;
     struct http_head head;
-    size_t from = out->len;
     bool is_head;
 
     if (!http_reply_parse(data, len, &head) || !rewrite->n)
         return false;
-    buf_add(out, data, len);
-    apply(rewrite, &rewrite->rules->replies, REWRITE_MASKED, out, from);
+    rewrite_put_reply(rewrite, &(struct http_text){ data, len }, out);
     if (head.status == 101) {
         rewrite->other = next->other = rewrite->other_asked;
         return rewrite->other;

@@ -54,6 +54,17 @@ bool rewrite_out(struct rewrite *rewrite, const char *data, size_t len, struct b
 bool rewrite_in(struct rewrite *rewrite, const char *data, size_t len, struct buf *to);
 void rewrite_done(struct rewrite *rewrite);
 
+/* Parts of it, for what frames its messages in another way.  `puts_in`: the request is for this
+ * host. */
+bool rewrite_names_host(const struct rewrite_rules *rules, const struct http_text *text);
+bool rewrite_drops(const struct rewrite_rules *rules, const struct http_line *line, bool puts_in);
+void rewrite_put_value(struct rewrite *rewrite, const struct http_line *line, bool puts_in,
+                       struct buf *out);
+/* A target, or a line with one. */
+void rewrite_put_target(struct rewrite *rewrite, const struct http_text *target, bool puts_in,
+                        struct buf *out);
+void rewrite_put_reply(struct rewrite *rewrite, const struct http_text *text, struct buf *out);
+
 /* True for names of headers that hold credentials: only in these are placeholders replaced. */
 bool rewrite_is_credential(const struct http_text *name);
 

@@ -13,6 +13,7 @@ static int check_name(SSL *ssl, int *alert, void *unused)
     char name[HOSTNAME_SIZE];
 
     (void)unused;
+    wanted->known = true;
     if (!asked || (hostname_canonical(asked, strlen(asked), name) && !strcmp(name, wanted->name)))
         return SSL_TLSEXT_ERR_OK;
     wanted->other = true;
@@ -20,19 +21,33 @@ static int check_name(SSL *ssl, int *alert, void *unused)
     return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
+#define HTTP1 "\x08http/1.1"
+#define HTTP2 "\x02h2"
+
+static bool choose(const char *ours, const unsigned char **ret, unsigned char *ret_len,
+                   const unsigned char *offered, unsigned int len)
+{
+    unsigned char *chosen;
+
+    if (SSL_select_next_proto(&chosen, ret_len, (const unsigned char *)ours,
+                              (unsigned int)strlen(ours), offered,
+                              len) != OPENSSL_NPN_NEGOTIATED)
+        return false;
+    *ret = chosen;
+    return true;
+}
+
+/* Requests of HTTP/1.1 are simpler to look through, so HTTP/2 is for those that insist on it. */
 static int choose_protocol(SSL *ssl, const unsigned char **ret, unsigned char *ret_len,
                            const unsigned char *offered, unsigned int len, void *unused)
 {
-    static const unsigned char ours[] = "\x08http/1.1";
-    unsigned char *chosen;
+    struct tls_asked *asked = SSL_get_app_data(ssl);
 
-    (void)ssl;
     (void)unused;
-    if (SSL_select_next_proto(&chosen, ret_len, ours, sizeof(ours) - 1, offered, len) !=
-        OPENSSL_NPN_NEGOTIATED)
-        return SSL_TLSEXT_ERR_ALERT_FATAL;
-    *ret = chosen;
-    return SSL_TLSEXT_ERR_OK;
+    if (choose(HTTP1, ret, ret_len, offered, len))
+        return SSL_TLSEXT_ERR_OK;
+    asked->http2 = choose(HTTP2, ret, ret_len, offered, len);
+    return asked->http2 ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
 int tls_prepare(struct helper *helper, sbr_error *err)
@@ -45,8 +60,7 @@ int tls_prepare(struct helper *helper, sbr_error *err)
     if (!helper->inside || !helper->outside ||
         !SSL_CTX_set_min_proto_version(helper->inside, TLS1_2_VERSION) ||
         !SSL_CTX_set_min_proto_version(helper->outside, TLS1_2_VERSION) ||
-        !SSL_CTX_use_PrivateKey(helper->inside, helper->authority.leaf_key) ||
-        SSL_CTX_set_alpn_protos(helper->outside, (const unsigned char *)"\x08http/1.1", 9) != 0)
+        !SSL_CTX_use_PrivateKey(helper->inside, helper->authority.leaf_key))
         return err_set(err, SBR_E_SYSTEM, "secrets", "cannot set TLS up");
     SSL_CTX_set_mode(helper->inside, mode);
     SSL_CTX_set_mode(helper->outside, mode);
@@ -134,15 +148,26 @@ static bool set_name(SSL *ssl, const char *name)
     return SSL_set1_host(ssl, name) && SSL_set_tlsext_host_name(ssl, name);
 }
 
-SSL *tls_connect(const struct helper *helper, const char *name, uint16_t port, int fd)
+SSL *tls_connect(const struct helper *helper, const char *name, uint16_t port, int fd, bool http2)
 {
+    const char *protocol = http2 ? HTTP2 : HTTP1;
     SSL *ssl = SSL_new(helper->outside);
 
     if (!ssl || !SSL_set_fd(ssl, fd) || !show_certificates(helper, ssl, name, port) ||
-        !set_name(ssl, name)) {
+        !set_name(ssl, name) ||
+        SSL_set_alpn_protos(ssl, (const unsigned char *)protocol, (unsigned int)strlen(protocol))) {
         SSL_free(ssl);
         return NULL;
     }
     SSL_set_connect_state(ssl);
     return ssl;
+}
+
+bool tls_is_http2(const SSL *ssl)
+{
+    const unsigned char *name;
+    unsigned int len;
+
+    SSL_get0_alpn_selected(ssl, &name, &len);
+    return len == 2 && !memcmp(name, "h2", 2);
 }

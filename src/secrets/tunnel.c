@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "secrets/ask_proxy.h"
+#include "secrets/http2.h"
 #include "secrets/news.h"
 #include "secrets/side.h"
 #include "secrets/tls.h"
@@ -46,6 +47,7 @@ struct tunnel {
     uint16_t port;
     struct side inside, outside;
     struct rewrite rewrite;
+    struct http2 *http2; /* NULL: the program speaks HTTP/1.1 */
     struct http_stream watched;
     struct half halves[2]; /* out, in */
     struct tls_asked asked;
@@ -61,6 +63,7 @@ static void tunnel_free(struct tunnel *t, bool reset)
             explicit_bzero(t->halves[i].out.data, t->halves[i].out.capacity);
         buf_done(&t->halves[i].out);
     }
+    http2_free(t->http2);
     if (t->host)
         rewrite_done(&t->rewrite);
     http_stream_done(&t->watched);
@@ -132,14 +135,30 @@ static void note_watched(void *context, unsigned int which)
 static bool start_tls(struct tunnel *t)
 {
     t->inside.ssl = tls_accept(t->helper, t->host->leaf, t->inside.watch.fd, &t->asked);
-    t->outside.ssl = tls_connect(t->helper, t->name, t->port, t->outside.watch.fd);
-    return t->inside.ssl && t->outside.ssl;
+    return t->inside.ssl != NULL;
+}
+
+/* Once it is known what the program's client speaks. */
+static bool start_outer_tls(struct tunnel *t)
+{
+    if (!t->outside.ssl)
+        t->outside.ssl =
+            tls_connect(t->helper, t->name, t->port, t->outside.watch.fd, t->asked.http2);
+    if (!t->outside.ssl)
+        deny_connection(t, "its certificate for clients cannot be used");
+    return t->outside.ssl != NULL;
+}
+
+static bool start_http2(struct tunnel *t)
+{
+    t->http2 = http2_new(&t->rewrite);
+    return t->http2 != NULL;
 }
 
 /* The host's end could not be made, or the program's. */
 static void shake_failed(struct tunnel *t, bool outside)
 {
-    long verified = outside ? SSL_get_verify_result(t->outside.ssl) : X509_V_OK;
+    long verified = outside && t->outside.ssl ? SSL_get_verify_result(t->outside.ssl) : X509_V_OK;
     char why[120];
 
     if (t->asked.other) {
@@ -148,36 +167,42 @@ static void shake_failed(struct tunnel *t, bool outside)
         snprintf(why, sizeof(why), "its certificate is not good: %s",
                  X509_verify_cert_error_string(verified));
         deny_connection(t, why);
-    } else if (outside) {
-        deny_connection(t, "it does not speak TLS 1.2 or 1.3");
+    } else if (outside && t->outside.ssl) {
+        deny_connection(t, t->asked.http2 ? "it does not speak HTTP/2 over TLS"
+                                          : "it does not speak TLS 1.2 or 1.3");
     }
     ERR_clear_error();
 }
 
-/* 1: go on, SIDE_WAITS, SIDE_BROKEN. */
+/* The first bytes say whether it is TLS or, in full, HTTP/2.  1: go on, SIDE_WAITS, SIDE_BROKEN. */
 static int peek(struct tunnel *t)
 {
-    unsigned char first;
-    ssize_t n = recv(t->inside.watch.fd, &first, 1, MSG_PEEK);
+    char first[sizeof(HTTP2_PREFACE) - 1];
+    ssize_t n = recv(t->inside.watch.fd, first, sizeof(first), MSG_PEEK);
 
     if (n < 0)
         return errno == EAGAIN || errno == EINTR ? SIDE_WAITS : SIDE_BROKEN;
     if (n == 0)
         return SIDE_BROKEN;
-    if (t->host->plain) {
-        if (first == TLS_HANDSHAKE) {
-            deny_connection(t, "its secret is for HTTP without TLS");
-            return SIDE_BROKEN;
-        }
-        t->state = TUNNEL_OPEN;
-        return 1;
+    if (t->host->plain && first[0] == TLS_HANDSHAKE) {
+        deny_connection(t, "its secret is for HTTP without TLS");
+        return SIDE_BROKEN;
     }
-    if (first != TLS_HANDSHAKE) {
+    if (!t->host->plain && first[0] != TLS_HANDSHAKE) {
         deny_connection(t, "its secret is for HTTP with TLS");
         return SIDE_BROKEN;
     }
-    t->state = TUNNEL_SHAKING;
-    return start_tls(t) ? 1 : SIDE_BROKEN;
+    if (!t->host->plain) {
+        t->state = TUNNEL_SHAKING;
+        return start_tls(t) ? 1 : SIDE_BROKEN;
+    }
+    t->state = TUNNEL_OPEN;
+    if (memcmp(first, HTTP2_PREFACE, (size_t)n) != 0)
+        return 1;
+    if (n == sizeof(first))
+        return start_http2(t) ? 1 : SIDE_BROKEN;
+    t->state = TUNNEL_PEEKING;
+    return SIDE_WAITS;
 }
 
 static int ask(struct tunnel *t)
@@ -195,8 +220,12 @@ static int ask(struct tunnel *t)
 
 static int shake(struct tunnel *t)
 {
-    int out = side_shake(&t->outside), in = side_shake(&t->inside);
+    int in = side_shake(&t->inside), out = SIDE_WAITS;
 
+    if (t->asked.known && in != SIDE_BROKEN)
+        out = start_outer_tls(t) ? side_shake(&t->outside) : SIDE_BROKEN;
+    if (out == 1 && t->asked.http2 && !tls_is_http2(t->outside.ssl))
+        out = SIDE_BROKEN;
     if (out == SIDE_BROKEN || in == SIDE_BROKEN) {
         shake_failed(t, out == SIDE_BROKEN);
         return SIDE_BROKEN;
@@ -204,13 +233,20 @@ static int shake(struct tunnel *t)
     if (out == SIDE_WAITS || in == SIDE_WAITS)
         return SIDE_WAITS;
     t->state = TUNNEL_OPEN;
-    return 1;
+    return !t->asked.http2 || start_http2(t) ? 1 : SIDE_BROKEN;
+}
+
+static enum http2_end end_of(const struct tunnel *t, const struct half *half)
+{
+    return half == &t->halves[0] ? HTTP2_PROGRAM : HTTP2_HOST;
 }
 
 static bool feed(struct tunnel *t, struct half *half, const char *data, size_t len)
 {
     struct buf *out = &half->out;
 
+    if (t->http2)
+        return !len || http2_feed(t->http2, end_of(t, half), data, len);
     if (half->feed)
         return half->feed(&t->rewrite, data, len, out);
     if (half->stream) /* a request to a host without secrets: its bytes stay */
@@ -243,6 +279,24 @@ static int finish(struct half *half)
     return 0;
 }
 
+static void deny_unclear(struct tunnel *t, const struct half *half)
+{
+    char why[60];
+
+    snprintf(why, sizeof(why), "a %s is not clear HTTP/%s",
+             half == &t->halves[0] ? "request" : "reply", t->http2 ? "2" : "1.1");
+    deny_connection(t, why);
+}
+
+/* What a half sends is not only what it was fed: the other one asks for more of it. */
+static void take_frames(struct tunnel *t, struct half *half)
+{
+    enum http2_end to = end_of(t, half) == HTTP2_PROGRAM ? HTTP2_HOST : HTTP2_PROGRAM;
+
+    if (t->http2 && !http2_take(t->http2, to, &half->out))
+        half->ended = true;
+}
+
 static int step(struct tunnel *t, struct half *half)
 {
     char data[READ_BYTES];
@@ -250,6 +304,8 @@ static int step(struct tunnel *t, struct half *half)
 
     if (half->done)
         return 0;
+    if (half->out.len == half->sent)
+        take_frames(t, half);
     if (half->out.len > half->sent)
         return write_out(half);
     if (half->ended)
@@ -259,8 +315,7 @@ static int step(struct tunnel *t, struct half *half)
         return 0;
     if (n < 0 || (n > 0 && !feed(t, half, data, (size_t)n))) {
         if (n > 0)
-            deny_connection(t, half == &t->halves[0] ? "a request is not clear HTTP/1.1"
-                                                     : "a reply is not clear HTTP/1.1");
+            deny_unclear(t, half);
         return -1;
     }
     if (n == 0) {
@@ -271,6 +326,14 @@ static int step(struct tunnel *t, struct half *half)
     return 1;
 }
 
+/* What may be the beginning of a value, and waits. */
+static size_t held(const struct tunnel *t, const struct half *half)
+{
+    if (t->http2)
+        return half == &t->halves[1] ? http2_held(t->http2, HTTP2_PROGRAM) : 0;
+    return half->stream ? http_stream_held(half->stream) : 0;
+}
+
 /* True when it still wants a turn. */
 static int move(struct tunnel *t, struct half *half)
 {
@@ -278,10 +341,16 @@ static int move(struct tunnel *t, struct half *half)
 
     for (unsigned int i = 0; i < ROUNDS && r > 0; i++)
         r = step(t, half);
-    half->held_us = half->stream && http_stream_held(half->stream)
-                        ? (half->held_us ? half->held_us : clock_now_us())
-                        : 0;
+    half->held_us = held(t, half) ? (half->held_us ? half->held_us : clock_now_us()) : 0;
     return r;
+}
+
+/* True when one half has made frames for the other one, which waits for nothing else. */
+static bool has_frames(const struct tunnel *t)
+{
+    return t->http2 &&
+           ((t->halves[0].out.len == t->halves[0].sent && http2_has(t->http2, HTTP2_HOST)) ||
+            (t->halves[1].out.len == t->halves[1].sent && http2_has(t->http2, HTTP2_PROGRAM)));
 }
 
 static void work(void *context, uint32_t events)
@@ -306,16 +375,24 @@ static void work(void *context, uint32_t events)
         tunnel_free(t, true);
     else if (t->halves[0].done && t->halves[1].done)
         tunnel_free(t, false);
-    else if (out > 0 || in > 0)
+    else if (out > 0 || in > 0 || has_frames(t))
         (void)loop_change(&t->helper->events, &t->outside.watch, t->outside.watch.events);
 }
 
 /* How long a half may keep what it holds: a message may end in a byte that a value begins with. */
-static uint64_t due_us(const struct half *half)
+static uint64_t due_us(const struct tunnel *t, const struct half *half)
 {
-    uint64_t wait = http_stream_held(half->stream) < SHORT_HELD ? SHORT_US : LONG_US;
+    return half->held_us + (held(t, half) < SHORT_HELD ? SHORT_US : LONG_US);
+}
 
-    return half->held_us + wait;
+static void release(struct tunnel *t, struct half *half)
+{
+    if (t->http2)
+        http2_release(t->http2, HTTP2_PROGRAM);
+    else
+        http_stream_release(half->stream, &half->out);
+    half->held_us = 0;
+    (void)loop_change(&t->helper->events, &t->outside.watch, t->outside.watch.events);
 }
 
 uint64_t tunnel_tick(struct helper *helper, uint64_t now_us)
@@ -330,13 +407,10 @@ uint64_t tunnel_tick(struct helper *helper, uint64_t now_us)
 
             if (!half->held_us)
                 continue;
-            if (due_us(half) <= now_us) {
-                http_stream_release(half->stream, &half->out);
-                half->held_us = 0;
-                (void)loop_change(&helper->events, &t->outside.watch, t->outside.watch.events);
-            } else if (due_us(half) < next) {
-                next = due_us(half);
-            }
+            if (due_us(t, half) <= now_us)
+                release(t, half);
+            else if (due_us(t, half) < next)
+                next = due_us(t, half);
         }
     }
     return next;
@@ -367,26 +441,39 @@ static void set_up_halves(struct tunnel *t)
     }
 }
 
+/* NULL without memory. */
+static struct tunnel *make(struct helper *helper, const struct secrets_connection *connection)
+{
+    struct tunnel *t = helper->n_tunnels < TUNNELS_MAX ? calloc(1, sizeof(*t)) : NULL;
+
+    if (!t)
+        return NULL;
+    t->helper = helper;
+    t->way = connection->way;
+    memcpy(t->name, connection->name, sizeof(t->name));
+    t->port = connection->port;
+    t->asked.name = t->name;
+    if (connection->way != SECRETS_END)
+        return t;
+    t->host = host_of(helper, connection->name, connection->port);
+    if (t->host)
+        return t;
+    deny_connection(t, "no certificate could be made for it in this run");
+    free(t);
+    return NULL;
+}
+
 void tunnel_start(struct helper *helper, const struct secrets_connection *connection, int inside,
                   int outside)
 {
-    struct tunnel *t = helper->n_tunnels < TUNNELS_MAX ? calloc(1, sizeof(*t)) : NULL;
-    struct host *host =
-        connection->way == SECRETS_END ? host_of(helper, connection->name, connection->port) : NULL;
+    struct tunnel *t = make(helper, connection);
 
-    if (!t || (connection->way == SECRETS_END && !host)) {
-        free(t);
+    if (!t) {
         close(inside);
         close(outside);
         return;
     }
-    t->helper = helper;
-    t->host = host;
-    t->way = connection->way;
-    t->state = connection->by_proxy ? TUNNEL_ASKING : host ? TUNNEL_PEEKING : TUNNEL_OPEN;
-    memcpy(t->name, connection->name, sizeof(t->name));
-    t->port = connection->port;
-    t->asked.name = t->name;
+    t->state = connection->by_proxy ? TUNNEL_ASKING : t->host ? TUNNEL_PEEKING : TUNNEL_OPEN;
     t->inside.watch = loop_watch_of(inside, work, t);
     t->outside.watch = loop_watch_of(outside, work, t);
     set_up_halves(t);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/scope.h"
 #include "explain/diagnose.h"
 #include "session/supervisor.h"
 

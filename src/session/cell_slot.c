@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/scope.h"
 #include "job/engine_socket.h"
 #include "plan/language.h"
 #include "session/supervisor.h"

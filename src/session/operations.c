@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/json_read.h"
-#include "base/text.h"
 #include "session/cell_record.h"
 #include "session/session_files.h"
 #include "session/snapshot.h"

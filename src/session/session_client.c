@@ -9,7 +9,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/json_read.h"
 #include "base/scope.h"
 #include "sandbox/peer.h"

@@ -14,7 +14,6 @@
 #include "base/tree_remove.h"
 #include "base/walk.h"
 #include "changes/beneath.h"
-#include "changes/node.h"
 #include "session/supervisor.h"
 
 #define DEPTH_MAX 64

@@ -12,7 +12,6 @@
 #include "base/json_read.h"
 #include "base/scope.h"
 #include "job/engine_socket.h"
-#include "job/warm_blueprint.h"
 #include "plan/language.h"
 #include "session/session_client.h"
 

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "session/supervisor.h"
 
 #define BEGIN_US 60000000                /* from the program's start to its first sign of life */

@@ -12,9 +12,7 @@
 #include "base/fd.h"
 #include "base/json_read.h"
 #include "base/scope.h"
-#include "base/text.h"
 #include "changes/given_trees.h"
-#include "explain/ending.h"
 #include "session/snapshot.h"
 
 #define START_US 60000000 /* from the request to the kernel's first word */

@@ -3,7 +3,6 @@
  * forks: it has no threads, and a copy or a spare session takes over what is in its memory. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/scope.h"
 #include "plan/language.h"

@@ -7,7 +7,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/listing.h"
 #include "base/lock_file.h"
 #include "base/log.h"

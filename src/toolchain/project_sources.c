@@ -1,7 +1,10 @@
 #include "toolchain/project_sources.h"
 
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/inode.h"
@@ -14,6 +17,8 @@
 #define MOST_DEPTH 12
 #define MOST_PATH 4096
 
+#define WHEN_MADE 0x800 /* STATX_BTIME */
+
 struct source_search {
     const struct words *patterns;
     const struct plan_mask *masks;
@@ -21,6 +26,7 @@ struct source_search {
     struct sha256 *sum;
     uint64_t room;
     size_t looked;
+    bool unsure; /* something may count that was not looked at */
 };
 
 bool project_sources_match(const struct words *patterns, const char *path)
@@ -31,9 +37,21 @@ bool project_sources_match(const struct words *patterns, const char *path)
         const char *pattern = patterns->at[i];
         bool whole = strchr(pattern, '/') != NULL;
 
+        pattern += strncmp(pattern, "./", 2) ? 0 : 2;
         if (!fnmatch(pattern, whole || !slash ? path : slash + 1, whole ? FNM_PATHNAME : 0))
             return true;
     }
+    return false;
+}
+
+/* Whether a pattern names what lies in the directory. */
+static bool is_named(const struct words *patterns, const char *path)
+{
+    size_t len = strlen(path);
+
+    for (unsigned int i = 0; i < patterns->n; i++)
+        if (!strncmp(patterns->at[i], path, len) && patterns->at[i][len] == '/')
+            return true;
     return false;
 }
 
@@ -53,6 +71,7 @@ static void add_content(struct source_search *search, const struct walk_entry *e
         all += (uint64_t)n;
     }
     sha256_add_u64(search->sum, all);
+    search->unsure |= !search->room;
     if (fd < 0 || search->room)
         return;
     sha256_add_u64(search->sum, (uint64_t)st.st_size);
@@ -81,13 +100,39 @@ static int visit_source(void *context, const struct walk_entry *entry, sbr_error
     if (project_excludes_at(search->masks, search->n_masks, entry->path))
         return WALK_SKIP;
     if (S_ISDIR(entry->st.st_mode))
-        return is_of_results(entry->name) ? WALK_SKIP : 0;
+        return is_of_results(entry->name) && !is_named(search->patterns, entry->path) ? WALK_SKIP
+                                                                                      : 0;
+    search->unsure |= S_ISLNK(entry->st.st_mode); /* a stage reads whatever it leads to */
     if (!S_ISREG(entry->st.st_mode) || !project_sources_match(search->patterns, entry->path))
         return 0;
     sha256_add_text(search->sum, entry->path);
     sha256_add_u64(search->sum, entry->st.st_mode & 0111);
     add_content(search, entry);
     return 0;
+}
+
+/* Deeper than the look goes, or unreadable. */
+static int pass_unseen(void *context, const struct walk_entry *entry, sbr_error *err)
+{
+    struct source_search *search = context;
+
+    search->unsure = true;
+    return walk_pass_over(context, entry, err);
+}
+
+/* The time when it was made keeps a directory apart from one that had its number before; not all
+ * file systems have it. */
+void project_sources_add_place(int project_fd, struct sha256 *s)
+{
+    uint64_t statx[32] = { 0 }; /* struct statx, which musl lacks; [10] and [11] have that time */
+    struct stat st = { 0 };
+
+    (void)fstat(project_fd, &st);
+    (void)syscall(SYS_statx, project_fd, "", AT_EMPTY_PATH, WHEN_MADE, statx);
+    sha256_add_u64(s, st.st_dev);
+    sha256_add_u64(s, st.st_ino);
+    sha256_add_u64(s, statx[10]);
+    sha256_add_u64(s, statx[11]);
 }
 
 void project_sources_add(int project_fd, const struct words *patterns,
@@ -97,7 +142,7 @@ void project_sources_add(int project_fd, const struct words *patterns,
         .patterns = patterns, .masks = masks, .n_masks = n_masks, .sum = s, .room = MOST_BYTES
     };
     const struct walk walk = { .visit = visit_source,
-                               .fail = walk_pass_over,
+                               .fail = pass_unseen,
                                .context = &search,
                                .stage = "dependencies",
                                .max_depth = MOST_DEPTH,
@@ -106,5 +151,6 @@ void project_sources_add(int project_fd, const struct words *patterns,
 
     if (patterns->n)
         (void)!walk_tree(project_fd, &walk, &none);
-    sha256_add_u64(s, search.looked > MOST_LOOKED);
+    if (search.unsure || search.looked > MOST_LOOKED)
+        project_sources_add_place(project_fd, s);
 }

@@ -3,8 +3,9 @@
  *   supervisor --config (sealed memory), page (shared memory), alive (socket)--> egress
  *   init ------link: sockets of the sandbox's network namespace---------------> egress
  *
- * Over `alive`, whose messages keep their bounds, the supervisor of a session sends rules that are
- * added, each as the bytes of a network with one rule; egress answers one byte: 1 when it holds.
+ * Over `alive`, whose messages keep their bounds, the supervisor sends what a person decided: an
+ * enum egress_order, then the bytes of a network with one rule.  Egress answers one byte: 1 when it
+ * holds.
  * The supervisor shuts `alive` down for writing when the program has ended: egress passes on what
  * the program has sent already, and exits.  It also exits when the supervisor is gone. */
 #ifndef WIRE_EGRESS_H
@@ -47,6 +48,18 @@ enum egress_socket {
     N_EGRESS_SOCKETS
 };
 
+enum egress_order {
+    EGRESS_ALLOW,      /* from now on */
+    EGRESS_ALLOW_ONCE, /* connections that wait for exactly this, and no later one */
+    EGRESS_REFUSE,     /* exactly this, without waiting */
+    EGRESS_REFUSE_ALL, /* that no rule allows; the rule of the message does not count */
+    N_EGRESS_ORDERS
+};
+
+/* How long a connection waits for a person, and how many at once.  More are refused. */
+#define EGRESS_HOLD_SECONDS 120
+#define EGRESS_MAX_HELD 64
+
 /* One message over the link, with `n` file descriptors.  `last`: no more messages follow. */
 #define EGRESS_MESSAGE_FDS 16
 struct egress_message {
@@ -70,6 +83,8 @@ struct egress_page {
     _Atomic uint32_t n_denials; /* incremented after the entry is complete */
     sbr_error error;            /* why it could not work; code 0: it could */
     struct denial denials[DENIALS_MAX];
+    _Atomic uint32_t n_asked;         /* incremented after the entry is complete */
+    struct denial asked[DENIALS_MAX]; /* what connections wait for; no refusal yet */
 };
 
 #endif

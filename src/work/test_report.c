@@ -227,6 +227,8 @@ int test_report_merge(struct report *to, const struct report *from, sbr_error *e
             old->outcome = c->outcome;
         if (!old->message)
             old->message = copied(to, c->message);
+        if (!old->denial)
+            old->denial = copied(to, c->denial);
         if (!old->file) {
             old->file = copied(to, c->file);
             old->line = c->line;
@@ -254,6 +256,7 @@ void test_report_done(struct report *r)
     for (size_t i = 0; i < r->n; i++) {
         free(r->cases[i].name);
         free(r->cases[i].message);
+        free(r->cases[i].denial);
         free(r->cases[i].file);
     }
     free(r->cases);
@@ -271,6 +274,7 @@ static void put_case(struct jsonw *j, const struct report_case *c)
     else
         jsonw_null(j, "time_ms");
     jsonw_text(j, "message", c->message);
+    jsonw_text(j, "denial", c->denial);
     jsonw_text(j, "file", c->file);
     if (c->line)
         jsonw_number(j, "line", c->line);

@@ -19,6 +19,7 @@ enum case_outcome { CASE_PASSED, CASE_FAILED, CASE_SKIPPED, CASE_BROKEN, N_CASE_
 struct report_case {
     char *name;    /* as the runner writes it, with its group: `tests.test_a::test_x` */
     char *message; /* of a failure or a skip; NULL: none */
+    char *denial;  /* what the sandbox had to do with a failure, and which option it wants */
     char *file;    /* NULL: the report does not say */
     unsigned int line;
     uint64_t time_us;

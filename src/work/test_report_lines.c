@@ -83,7 +83,13 @@ static int take_tap(struct report *r, const char *line, size_t len, bool ok, sbr
     return c ? 0 : err->code;
 }
 
-/* The lines "# TEXT" from this one on are the message of the case before them. */
+/* "# TEXT", and what stands below a case between "  ---" and "  ...". */
+static bool is_tap_message(const char *line, size_t len)
+{
+    return begins_with(line, len, "# ") || begins_with(line, len, "  ");
+}
+
+/* The lines of a message from this one on are that of the case before them. */
 static int take_tap_message(struct report *r, struct lines *lines, const char *line, size_t len,
                             sbr_error *err)
 {
@@ -98,7 +104,7 @@ static int take_tap_message(struct report *r, struct lines *lines, const char *l
         buf_add(&text, line + 2, len - 2);
         buf_add_text(&text, "\n");
         before = lines->at;
-    } while (next_line(lines, &line, &len) && begins_with(line, len, "# "));
+    } while (next_line(lines, &line, &len) && is_tap_message(line, len));
     lines->at = before;
     res = test_report_set_message(r, &r->cases[r->n - 1], text.len ? text.data : "", text.len, err);
     buf_done(&text);
@@ -117,7 +123,7 @@ int test_report_parse_tap(const char *text, size_t len, struct report *r, sbr_er
 
         if (bad || begins_with(line, n, "ok "))
             res = take_tap(r, line + (bad ? 7 : 3), n - (bad ? 7 : 3), !bad, err);
-        else if (r->n && begins_with(line, n, "# ") && r->cases[r->n - 1].outcome == CASE_FAILED)
+        else if (r->n && is_tap_message(line, n) && r->cases[r->n - 1].outcome == CASE_FAILED)
             res = take_tap_message(r, &lines, line, n, err);
         if (res < 0)
             return res;

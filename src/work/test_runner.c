@@ -49,6 +49,16 @@ static const struct test_runner runners[] = {
       WORDS(NODE_TOOL("mocha", "mocha"), "--reporter", "xunit", "--reporter-option",
             "output=" REPORT),
       test_report_parse_junit, REPORT_IN_FILE, NULL, NULL },
+    { "ava", "javascript", WORDS(NODE_TOOL("ava", "ava"), "--tap"), test_report_parse_tap,
+      REPORT_ON_STDOUT, NULL, NULL },
+    { "jasmine", "javascript", WORDS("sh", "-c", TEST_SCRIPT_JASMINE(REPORT), "test"),
+      test_report_parse_tap, REPORT_IN_FILE, NULL, NULL },
+    { "karma", "javascript", WORDS("sh", "-c", TEST_SCRIPT_KARMA(REPORT), "test"),
+      test_report_parse_tap, REPORT_IN_FILE, NULL, NULL },
+    { "tap", "javascript", WORDS("sh", "-c", TEST_SCRIPT_TAP(REPORT), "test"),
+      test_report_parse_tap, REPORT_IN_FILE, NULL, NULL },
+    { "tape", "javascript", WORDS("sh", "-c", TEST_SCRIPT_TAPE, "test"), test_report_parse_tap,
+      REPORT_ON_STDOUT, NULL, NULL },
     { "node", "javascript",
       WORDS("node", "--test", "--test-reporter=junit", "--test-reporter-destination=" REPORT),
       test_report_parse_junit, REPORT_IN_FILE, NULL, NULL },
@@ -58,12 +68,30 @@ static const struct test_runner runners[] = {
       NULL, "maven-lifecycle" },
     { "junit", "java", WORDS("sh", "-c", JUNIT, "test"), test_report_parse_junit, REPORT_IN_FILE,
       NO_LAUNCHER, "org.junit.platform:junit-platform-console-standalone:1.10.2" },
+    { "gradle", "java", WORDS("sh", "-c", TEST_SCRIPT_GRADLE(REPORT), "test"),
+      test_report_parse_junit, REPORT_IN_FILE, NULL, NULL },
+    { "nextest", "rust", WORDS("sh", "-c", TEST_SCRIPT_NEXTEST(REPORT), "test"),
+      test_report_parse_tap, REPORT_IN_FILE, NULL, NULL },
     { "cargo", "rust", WORDS("cargo", "test", "--no-fail-fast"), test_report_parse_cargo,
       REPORT_ON_STDOUT, NULL, NULL },
     { "pytest", "python",
       WORDS("python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "junit_family=xunit1",
             "--junitxml=" REPORT),
       test_report_parse_junit, REPORT_IN_FILE, "No module named pytest", "pytest" },
+    { "doctest", "python",
+      WORDS("python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--doctest-modules", "-o",
+            "junit_family=xunit1", "--junitxml=" REPORT),
+      test_report_parse_junit, REPORT_IN_FILE, "No module named pytest", "pytest" },
+    { "hatch", "python",
+      WORDS("env", "PYTEST_ADDOPTS=-o junit_family=xunit1 --junitxml=" REPORT, "python3", "-c",
+            TEST_SCRIPT_HATCH),
+      test_report_parse_junit, REPORT_IN_FILE, "No module named pytest", "pytest" },
+    { "tox", "python",
+      WORDS("sh", "-c", TEST_SCRIPT_PYTEST_BY(REPORT, "tox --current-env -e py"), "test"),
+      test_report_parse_junit, REPORT_IN_FILE, "No module named tox", "tox-current-env" },
+    { "nox", "python",
+      WORDS("sh", "-c", TEST_SCRIPT_PYTEST_BY(REPORT, "nox --no-venv --no-install"), "test"),
+      test_report_parse_junit, REPORT_IN_FILE, "No module named nox", "nox" },
     { "unittest", "python", WORDS("python3", "-m", "unittest", "discover", "-v"),
       test_report_parse_unittest, REPORT_ON_STDERR, NULL, NULL },
     { "bats", "bash", WORDS("bats", "--formatter", "tap", "."), test_report_parse_tap,
@@ -78,6 +106,8 @@ static const struct test_runner runners[] = {
       test_report_parse_junit, REPORT_IN_FILE, NULL, NULL },
     { "busted", "lua", WORDS("busted", "-o", "TAP"), test_report_parse_tap, REPORT_ON_STDOUT, NULL,
       NULL },
+    { "testthat", "r", WORDS("sh", "-c", TEST_SCRIPT_TESTTHAT(REPORT), "test"),
+      test_report_parse_tap, REPORT_IN_FILE, NULL, NULL },
     { "meson", "c", WORDS("sh", "-c", TEST_SCRIPT_MESON(REPORT), "test"), test_report_parse_junit,
       REPORT_IN_FILE, NULL, NULL },
     { "ctest", "c", WORDS("sh", "-c", TEST_SCRIPT_CTEST(REPORT), "test"), test_report_parse_junit,
@@ -112,10 +142,17 @@ static const struct {
     { "jest", "package.json", "\"jest\"", false },
     { "mocha", "package.json", "\"mocha\"", false },
     { "node", "package.json", "node --test", false },
+    { "ava", "package.json", "\"ava\"", false },
+    { "karma", "karma.conf.*", "", false },
+    { "jasmine", "package.json", "\"jasmine\"", false },
+    { "tap", "package.json", "\"tap\"", false },
+    { "tape", "package.json", "\"tape\"", false },
     { "go", "go.mod", "", false },
     { "go", "*_test.go", "", true },
+    { "nextest", "nextest.toml", "", true },
     { "cargo", "Cargo.toml", "", false },
     { "maven", "pom.xml", "", false },
+    { "gradle", "build.gradle*", "", false },
     { "junit", "*Test.java", "org.junit", true },
     { "junit", "*Tests.java", "org.junit", true },
     { "junit", "Test*.java", "org.junit", true },
@@ -128,6 +165,8 @@ static const struct {
     { "unittest", "test*.py", "unittest", true },
     { "pytest", "test_*.py", "def test", true },
     { "pytest", "*_test.py", "def test", true },
+    { "tox", "tox.ini", "commands", false },
+    { "nox", "noxfile.py", "", false },
     { "node", "*.test.js", "", true },
     { "node", "*.test.mjs", "", true },
     { "node", "*.test.cjs", "", true },
@@ -141,6 +180,7 @@ static const struct {
     { "phpunit", "phpunit.xml*", "", false },
     { "busted", ".busted", "", false },
     { "busted", "*_spec.lua", "describe", true },
+    { "testthat", "DESCRIPTION", "testthat", false },
     { "meson", "meson.build", "test(", true },
     { "ctest", "CMakeLists.txt", "enable_testing", false },
     { "ctest", "CMakeLists.txt", "CTest", false },
@@ -159,22 +199,50 @@ static const struct test_runner *find(const struct signs *project, enum signs_re
     return NULL;
 }
 
+static int unknown(const char *name, sbr_error *err)
+{
+    char list[512] = "";
+
+    for (size_t i = 0; i < N_RUNNERS; i++)
+        strncat(list, i ? ", " : "", sizeof(list) - strlen(list) - 1),
+            strncat(list, runners[i].name, sizeof(list) - strlen(list) - 1);
+    return err_set(err, SBR_E_NOT_FOUND, "test", "there is no test runner '%.60s'; give one of %s",
+                   name, list);
+}
+
+/* Runners that cannot be had here, and why. */
+static const struct {
+    const char *name, *pattern, *text, *why;
+} refused[] = {
+    { "cypress", "package.json", "\"cypress\"",
+      "cypress fetches a browser build of its own, which no installer here may run: run it "
+      "outside; "
+      "for the project's other tests name the runner with --runner" },
+};
+
+static int refuse(const struct signs *project, const char *name, sbr_error *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(refused); i++)
+        if (name ? !strcmp(name, refused[i].name)
+                 : signs_have(project, SIGNS_NEAR, refused[i].pattern, refused[i].text))
+            return err_set(err, SBR_E_UNSUPPORTED, "test", "%s", refused[i].why);
+    return 0;
+}
+
 int test_runner_find(const struct signs *project, const char *name, const struct test_runner **ret,
                      sbr_error *err)
 {
     *ret = name ? named(name) : NULL;
     if (name && !*ret)
-        return err_set(err, SBR_E_NOT_FOUND, "test",
-                       "there is no test runner '%.60s'; give one of vitest, jest, mocha, node, "
-                       "go, maven, junit, cargo, pytest, unittest, bats, prove, rspec, minitest, "
-                       "phpunit, busted, meson, ctest, automake and make",
-                       name);
+        return refuse(project, name, err) < 0 ? err->code : unknown(name, err);
     if (!*ret)
         *ret = find(project, SIGNS_NEAR);
     if (!*ret)
         *ret = find(project, SIGNS_BELOW);
     if (*ret)
         return 0;
+    if (refuse(project, NULL, err) < 0)
+        return err->code;
     return err_set(err, SBR_E_NOT_FOUND, "test",
                    "there is no sign of tests here; name the runner with --runner, or the command: "
                    "`sandbox-run exec --project DIR -- COMMAND`");

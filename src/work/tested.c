@@ -11,8 +11,10 @@
 #include "base/scope.h"
 #include "base/tree_remove.h"
 #include "model/result.h"
+#include "work/case_denials.h"
 #include "work/run_alone.h"
 #include "work/test_select.h"
+#include "work/verify_parts.h"
 #include "work/work_limits.h"
 
 #define MOST_REPORT (64u << 20)
@@ -69,20 +71,6 @@ static bool lacks_runner(const struct tested *t)
                   strlen(t->runner->missing));
 }
 
-static int run(struct tested *t, sbr_runtime *rt, sbr_request *req, sbr_error *err)
-{
-    if (run_alone(rt, req, t->stop_fd, &t->result, err) < 0)
-        return err->code;
-    if (t->installs_nothing || !lacks_runner(t))
-        return 0;
-    if (t->installs)
-        t->installs(t->runner->package);
-    sbr_result_free(take_ptr(t->result));
-    if (request_add_dep(req, t->runner->package, err) < 0)
-        return err->code;
-    return run_alone(rt, req, t->stop_fd, &t->result, err);
-}
-
 static char *report_path(const struct tested *t)
 {
     char *path = NULL;
@@ -136,6 +124,60 @@ static int read_report(struct tested *t, sbr_error *err)
     return text && len ? t->runner->parse(text, len, &t->report, err) : 0;
 }
 
+/* The last line of what the installer said. */
+static char *last_words(const sbr_result *result)
+{
+    const sbr_result *part = verify_failed_part(result);
+    const struct output *said = part->err.len ? &part->err : &part->out;
+    size_t end = said->len, from;
+
+    while (end && strchr(" \n", said->data[end - 1]))
+        end--;
+    for (from = end; from && said->data[from - 1] != '\n'; from--)
+        ;
+    return strndup(end ? said->data + from : "", end - from);
+}
+
+/* The tests may need no other packages than those of the machine: what could not be installed
+ * counts only when no case passes without it.  Nothing of this is kept as a layer. */
+static int run_without_packages(struct tested *t, sbr_runtime *rt, sbr_request *req, sbr_error *err)
+{
+    sbr_result *failed = take_ptr(t->result);
+    int r;
+
+    req->installs_nothing = true;
+    r = run_alone(rt, req, t->stop_fd, &t->result, err);
+    req->installs_nothing = false;
+    if (r == 0)
+        r = read_report(t, err);
+    if (r == 0 && test_report_count(&t->report, CASE_PASSED)) {
+        t->not_installed = last_words(failed);
+        sbr_result_free(failed);
+        return 0;
+    }
+    sbr_result_free(take_ptr(t->result));
+    test_report_done(&t->report);
+    t->result = failed;
+    return r;
+}
+
+static int run(struct tested *t, sbr_runtime *rt, sbr_request *req, sbr_error *err)
+{
+    if (run_alone(rt, req, t->stop_fd, &t->result, err) < 0)
+        return err->code;
+    if (sbr_result_report(t->result)->verdict == SBR_INSTALL_FAILED && !req->deps.n &&
+        strcmp(t->runner->language, "python") != 0)
+        return run_without_packages(t, rt, req, err);
+    if (t->installs_nothing || !lacks_runner(t))
+        return 0;
+    if (t->installs)
+        t->installs(t->runner->package);
+    sbr_result_free(take_ptr(t->result));
+    if (request_add_dep(req, t->runner->package, err) < 0)
+        return err->code;
+    return run_alone(rt, req, t->stop_fd, &t->result, err);
+}
+
 /* What an earlier run left must not stand for this one's. */
 static void forget(struct tested *t)
 {
@@ -145,6 +187,7 @@ static void forget(struct tested *t)
     if (path)
         (void)unlink(path);
     sbr_result_free(result);
+    free(take_ptr(t->not_installed));
     test_report_done(&t->report);
 }
 
@@ -154,7 +197,9 @@ int tested_run(struct tested *t, sbr_runtime *rt, sbr_request *req, sbr_error *e
     if (run(t, rt, req, err) < 0)
         return err->code;
     hide_report(&t->result->files);
-    return read_report(t, err);
+    if (!t->report.n && read_report(t, err) < 0)
+        return err->code;
+    return case_denials_note(&t->report, &t->result->denials, t->not_installed, err);
 }
 
 bool tested_passed(const struct tested *t)
@@ -168,6 +213,7 @@ void tested_done(struct tested *t)
     if (t->folder[0])
         (void)tree_remove(AT_FDCWD, t->folder);
     sbr_result_free(t->result);
+    free(t->not_installed);
     test_report_done(&t->report);
 }
 

@@ -15,6 +15,7 @@ struct tested {
     int stop_fd;           /* readable: the run is to end; 0: none */
     bool installs_nothing; /* a runner that the machine lacks is not installed as a package */
     void (*installs)(const char *package); /* called before that; NULL: not told */
+    char *not_installed; /* why the tests ran without the project's packages; NULL: with them */
 };
 
 /* Completes the request: the runner's command with `more` (NULL-terminated; NULL: none) behind it,

@@ -16,7 +16,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "plan/plan.h"
 #include "worker/copies.h"
 #include "worker/finish.h"

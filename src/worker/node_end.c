@@ -16,7 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "worker/finish.h"
 
 #define MAX_PLACES 32

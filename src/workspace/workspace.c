@@ -10,7 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/lock_file.h"
 #include "base/scope.h"
 #include "model/limits.h"

@@ -41,7 +41,7 @@ def test_limits_are_wide_unless_an_option_says_otherwise(any_caller, project):
     result = json.loads(agent("--json", "--pids", "50", "--", "true", caller=any_caller, project=project).stdout)
     limits = result["limits"]
     assert (limits["wall_ms"], limits["cpu_ms"], limits["pids"]) == (None, None, 50)
-    assert result["network"]["mode"] == "none"
+    assert result["network"] == {"mode": "allow", "allow_hosts": [], "allow_dns": False}, "nothing, until --grant says more"
 
 
 def test_hosts_come_from_the_agents_own_list(any_caller, project):

@@ -1,5 +1,6 @@
 """`sandbox-run docker`: Docker's own words, and a link with that name."""
 import fcntl
+import json
 import os
 import pathlib
 import re
@@ -117,7 +118,8 @@ def test_a_work_directory_that_is_not_there_is_made(image, tmp_path):
 
 @pytest.mark.container
 def test_what_is_not_done_is_refused_with_one_sentence(image):
-    for words, says in ((("run", "-d", image[0]), "--detach is refused"), (("logs", "-f", "web"), "give one name"),
+    for words, says in ((("run", "--restart", "always", image[0]), "--restart is refused"), (("exec", "web", "sh"), "session exec"),
+                        (("stats", "-a"), "takes no options"), (("inspect",), "give one name"), (("logs", "-f", "web"), "give one name"),
                         (("ps", "-a"), "takes no options"), (("kill", "-s", "HUP", "web"), "--signal takes"),
                         (("rmi", "--no-prune", "a"), "'--no-prune' is not done here"), (("build", "."), "'docker build' is not done here"),
                         (("rm", "-v", "web"), "'-v' is not done here"), (("pull", "-a", "x"), "give one image"),
@@ -161,6 +163,29 @@ def test_a_named_run_is_listed_and_killed(image):
     assert status == 1 and "no output of a run with the name 'we' is kept" in said
     assert docker(image, "rm", "web")[:2] == (0, "web\n")
     assert docker(image, "logs", "web")[0] == 1
+
+
+@pytest.mark.container
+def test_a_run_goes_on_alone_and_is_looked_at_and_stopped(image):
+    ref = image[0]
+    status, out, said = docker(image, "run", "-d", "--name", "db", ref, "echo up; trap 'echo bye; exit 0' TERM; while :; do sleep 0.1; done")
+    assert (status, out) == (0, "db\n"), said
+    try:
+        assert wait_until(lambda: docker(image, "logs", "db")[1] == "up\n")
+        name, *figures = docker(image, "stats", "--no-stream")[1].splitlines()[1].split()
+        assert name == "db" and len(figures) >= 3
+        one, = json.loads(docker(image, "inspect", "db")[1])
+        assert one["Name"] == "db" and one["Image"] == ref and one["State"]["Running"] and f" {one['State']['Pid']}\n" in docker(image, "ps")[1]
+        assert re.search(r"^ Running: 1$", docker(image, "info")[1], re.M)
+        assert re.search(r"Version: +\d+\.\d+\.\d+$", docker(image, "version")[1], re.M)
+    finally:
+        assert docker(image, "stop", "db") == (0, "db\n", "")
+    assert "db" not in docker(image, "ps")[1] and docker(image, "inspect", "db")[0] == 1
+    status, unnamed, _ = docker(image, "run", "-d", ref, "echo done")
+    assert status == 0 and wait_until(lambda: docker(image, "logs", unnamed.strip())[1] == "done\n")
+    for words, status, says in ((("-v", "/nonesuch:/x", ref), 125, "nonesuch"), (("-d", "nonesuch:1"), 125, "nonesuch")):
+        code, out, said = docker(image, "run", "-d", *words)
+        assert (code, out) == (status, "") and says in said, (words, code, out, said)
 
 
 @pytest.mark.container

@@ -300,3 +300,92 @@ def test_all_at_once_by_http(all_at_once, tmp_path, root):
 def test_the_project_is_hostile():
     """Every row of the tables above is planted: a table that is not used proves nothing."""
     assert set(hostile_project.CASES.values()) == {"file", "dir"}
+
+
+# ---- what is kept of a project's stages ----
+
+# The backend lies in the project, so its tests need no registry.  It is in no list of files that decide.
+SET_UP = {
+    "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "own"\nbackend-path = ["tools"]\n[project]\nname = "it"\nversion = "1"\n',
+    "it.py": "one = 1\n",
+    "test_it.py": "import unittest\nimport it\n\nclass It(unittest.TestCase):\n    def test_it(self):\n        self.assertEqual(it.one + 1, 3)\n",
+    "tools/own.py": """import os, zipfile
+SAID = {said!r}
+
+def build_editable(directory, config_settings=None, metadata_directory=None):
+    with zipfile.ZipFile(os.path.join(directory, "it-1-py3-none-any.whl"), "w") as wheel:
+        wheel.writestr("it-1.dist-info/METADATA", "Metadata-Version: 2.1\\nName: it\\nVersion: 1\\n")
+        wheel.writestr("it-1.dist-info/WHEEL", "Wheel-Version: 1.0\\n")
+        wheel.writestr("it.pth", os.getcwd() + "\\n" + SAID)
+    return "it-1-py3-none-any.whl"
+""",
+}
+LIE = "import sys; sys.modules['it'] = type(sys)('it'); sys.modules['it'].one = 2\n"
+
+
+def test_what_is_kept_of_a_copy_decides_nothing_for_the_original(any_caller, folder):
+    """The copy differs by a file that only its own set-up reads."""
+    outcomes = {}
+    for name, said in (("copy", LIE), ("original", ""), ("copy", LIE)):
+        for path, text in SET_UP.items():
+            (folder / name / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name / path).write_text(text.format(said=said) if path.startswith("tools") else text)
+        done = support.sandbox_run("test", "--json", folder / name, caller=any_caller)
+        found = json.loads(done.stdout)
+        outcomes[name] = [one["outcome"] for one in found["cases"]]
+    assert found["success"], done
+    assert outcomes == {"copy": ["passed"], "original": ["failed"]}
+
+
+# What the package managers of a language take from a project: packages of other places, settings, code that they run.
+INSTALLS = {
+    "rust": {
+        "Cargo.toml": '[package]\nname = "x"\nversion = "0.1.0"\nedition = "2021"\nbuild = "{secret}"\n'
+                      '[dependencies]\nitoa = {{ path = "{outside}" }}\n[patch.crates-io]\nitoa = {{ path = "{outside}/dir" }}\n',
+        ".cargo/config.toml": '[build]\nrustc-wrapper = "{command}"\n[target.\'cfg(all())\']\nlinker = "{command}"\nrunner = "{command}"\n'
+                              '[source.crates-io]\ndirectory = "{outside}"\n[credential-alias]\nx = ["{command}"]\n',
+        "src/main.rs": 'fn main() {{ println!("{{}}", include_str!("{secret}")); }}\n'},
+    "go": {
+        "go.mod": "module x\ngo 1.19\ntoolchain go9.9.9\nrequire example.org/y v1.0.0\nreplace example.org/y => {outside}\n",
+        "go.env": "GOFLAGS=-toolexec={command}\nGOPROXY=file://{outside}\n",
+        ".config/go/env": "GOFLAGS=-toolexec={command}\nGOPROXY=file://{outside}\n",
+        "main.go": 'package main\n\n// #cgo CFLAGS: -include {secret}\n// #cgo LDFLAGS: -Wl,{secret}\nimport "C"\n'
+                   'import _ "embed"\n\n//go:embed outside\nvar s string\n\nfunc main() {{ print(s) }}\n'},
+    "php": {
+        "composer.json": '{{"name": "x/x", "require": {{"y/y": "*", "psr/log": "*"}}, "repositories": [{{"type": "path", "url": "{outside}"}}, '
+                         '{{"type": "vcs", "url": "ext::{command}"}}, {{"type": "artifact", "url": "{outside}"}}], '
+                         '"config": {{"allow-plugins": true, "cafile": "{secret}", "vendor-dir": "{touched}/vendor", "bin-dir": "{touched}"}}, '
+                         '"scripts": {{"pre-install-cmd": "{command} pre; cat {secret}", "post-autoload-dump": "{command} post"}}, '
+                         '"autoload": {{"files": ["{secret}"]}}}}',
+        "auth.json": '{{"http-basic": {{"repo.packagist.org": {{"username": "u", "password": "p"}}}}}}',
+        "main.php": "<?php echo @file_get_contents('{secret}');\n"},
+    "lua": {
+        ".luarocks/config-5.4.lua": 'os.execute("{command} config; cat {secret}")\nrocks_servers = {{ "file://{outside}" }}\n',
+        "x-1.rockspec": 'package = "x"\nversion = "1-1"\nsource = {{ url = "file://{secret}" }}\ndependencies = {{ "y" }}\n'
+                        'build = {{ type = "command", build_command = "{command} build" }}\n',
+        "main.lua": 'local f = io.open("{secret}")\nif f then print(f:read("a")) end\n'},
+    "r": {
+        ".Rprofile": 'system("{command} profile")\ncat(readLines("{secret}"))\noptions(repos = c(CRAN = "file://{outside}"))\n',
+        ".Renviron": "R_LIBS_USER={outside}\nR_PROFILE_USER={secret}\n",
+        "DESCRIPTION": "Package: x\nVersion: 1\nImports: y\nRemotes: local::{outside}\n",
+        "renv/activate.R": 'system("{command} renv")\n',
+        "main.R": 'cat(tryCatch(readLines("{secret}"), error = function(e) "no"))\n'},
+}
+
+
+@pytest.mark.parametrize("name", INSTALLS)
+def test_what_installers_take_from_a_project_reaches_nothing_outside(any_caller, folder, name):
+    project = Hostile(folder / "hostile", git=False, orders=False)
+    for path, text in INSTALLS[name].items():
+        (project.project / path).parent.mkdir(parents=True, exist_ok=True)
+        (project.project / path).write_text(text.format(**project.names))
+    (project.project / "outside").symlink_to(project.secret)
+    (project.project / "name\x1b]0;x\x07").write_text("")
+    if any_caller == Callers.USER and os.geteuid() == 0:
+        project.give(support.ORDINARY_UID)
+    main = next(path for path in INSTALLS[name] if "main." in path)
+    for words in (("run", "--project", project.project, project.project / main), ("test", project.project), ("build", project.project)):
+        done = sandbox_run(*words, *degraded(any_caller), caller=any_caller, timeout=600)  # one may prepare its toolchain
+        assert done.returncode >= 0 and SECRET not in said(done).decode(errors="replace"), done
+        assert os.listdir(project.touched) == [], (words, os.listdir(project.touched))
+        assert b"\x1b]0;" not in said(done)

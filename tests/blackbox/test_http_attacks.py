@@ -341,3 +341,43 @@ def test_a_token_that_is_revoked_ends_what_it_has_open(http):
     assert http.ask("DELETE", theirs, token=heir).status == 202
     for connection in (stream, waits, idle, kept):
         connection.close()
+
+
+IDS = {
+    "above": "..%2f..%2fetc%2fpasswd", "encoded above": "%2e%2e", "a NUL": UNKNOWN[:31] + "%00", "a NUL behind": UNKNOWN + "%00",
+    "a line": UNKNOWN[:8] + "%0d%0aX-Mine:%20yes", "very long": "a" * 3000, "longer than a line may be": "a" * 20000,
+    "no text": "%ff%fe", "half of a character": "%c3", "a star": "*", "capitals": UNKNOWN.upper(), "blanks": "%20" + UNKNOWN,
+    "a query in it": UNKNOWN + "%3Fx=1", "a bad escape": "%zz", "an escape without end": "abc%2", "two": f"{UNKNOWN},{UNKNOWN}",
+    "negative": "-1", "large": "9" * 400, "an object": "%7B%22id%22%3A1%7D", "full stops": "....%2f%2f",
+}
+# Routes of the dialects; each in a gateway that speaks all of them.
+DIALECTS = {
+    "judge0": ["GET /submissions/{id}", "DELETE /submissions/{id}", "GET /submissions/batch?tokens={id}", "GET /languages/{id}"],
+    "go-judge": ["GET /file/{id}", "DELETE /file/{id}"],
+    "piston": ["GET /api/v2/runtimes/{id}", "DELETE /api/v2/packages/{id}"],
+    "e2b": ["GET /sandboxes/{id}", "DELETE /sandboxes/{id}", "POST /sandboxes/{id}/timeout", "POST /sandboxes/{id}/pause",
+            "POST /sandboxes/{id}/connect", "GET /sandboxes/{id}/metrics", "GET /sandboxes/{id}/logs"],
+}
+
+
+@pytest.mark.parametrize("dialect", ["", *DIALECTS])
+def test_an_id_is_an_id_or_nothing(dialect, tmp_path, http):
+    """No id leads to a file, to another's, into a header, or to an error of ours."""
+    routes = DIALECTS.get(dialect) or [route for route in subprocess.run(
+        [gateway.PROGRAM, "--routes"], capture_output=True, check=True, text=True).stdout.splitlines() if "{" in route]
+    with contextlib.ExitStack() as ends:
+        if dialect:
+            http = ends.enter_context(gateway.Gateway(tmp_path / "g", ["--dialect", dialect]))
+            http.mine = http.token("mine")
+        for route in routes:
+            method, path = route.split(" ")
+            for name, one in IDS.items():
+                place = re.sub(r"\{(id|name|stream)\}", lambda _, one=one: one, path).replace("{path...}", one)
+                reply = http.ask(method, place, b"{}" if method in ("POST", "PUT") else None, token=http.mine,
+                                 **({"Content-Type": "application/json"} if method == "POST" else {}))
+                allowed = {400, 404, 405, 410, 411, 413, 414, 415, 422, 431}
+                if "/workspaces/" in path or "batch?" in path:  # whose names the caller chooses; a list with nothing in it
+                    allowed |= {200, 204}
+                assert reply.status in allowed, (route, name, reply.status, reply.body)
+                assert "X-Mine" not in reply.headers and b"root:x:0" not in reply.body, (route, name)
+        assert http.ask("GET", "/healthz").status == 200

@@ -79,31 +79,13 @@ def test_large_output_is_written_beside_the_loop(http):
 FLOOD = "import sys\nfor i in range(9000):\n    sys.stdout.write(f'{i:06}' + 'x' * 993 + '\\n')\n"  # 9 MB: more than waits for a reader
 
 
-def streamed(http, path, body):
-    """What a client gets that reads nothing before its run is over."""
+def run_that_goes_on(http):
+    where = http.ask("POST", "/v1/executions", {"language": "python", "code": FLOOD}, Prefer="respond-async").headers["Location"]
     with contextlib.closing(http.connect()) as connection:
-        connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json", "Accept": "application/x-ndjson"})
+        connection.request("GET", f"{where}/events", headers={"Accept": "application/x-ndjson"})
         reply = connection.getresponse()
-        where = reply.headers["Location"]
         assert engine.within(support.DEADLINE, lambda: http.ask("GET", where).json()["status"] == "done")
         return [json.loads(line) for line in reply.read().splitlines()]
-
-
-def run_streamed(http):
-    return streamed(http, "/v1/executions", {"language": "python", "code": FLOOD})
-
-
-def cell_streamed(http):
-    made = http.ask("POST", "/v1/sessions", {"language": "python"})
-    assert made.status == 201, made.body
-    where = made.headers["Location"]
-    try:
-        events = streamed(http, f"{where}/cells", {"code": FLOOD})
-        after = http.ask("POST", f"{where}/cells", {"code": "1 + 1"}).json()
-        assert after["outcome"] == "exited" and http.ask("GET", where).json()["state"] == "ready", after
-        return events
-    finally:
-        http.ask("DELETE", where)
 
 
 def run_by_socket(http):
@@ -115,7 +97,7 @@ def run_by_socket(http):
         return list(web.events())
 
 
-@pytest.mark.parametrize("road", (run_streamed, cell_streamed, run_by_socket))
+@pytest.mark.parametrize("road", (run_that_goes_on, run_by_socket))
 def test_a_slow_reader_is_told_what_it_missed(http, road):
     """The program does not wait for it, the gateway keeps a part, and every event is there or counted as lost."""
     before, expected = http.memory_kib("VmHWM"), 0
@@ -128,7 +110,132 @@ def test_a_slow_reader_is_told_what_it_missed(http, road):
             expected += 1
     assert any(event["type"] == "lost" for event in events)
     assert events[-1]["type"] == "end" and events[-1]["result"]["outcome"] == "exited", str(events[-1])[-600:]
-    assert http.memory_kib("VmHWM") <= max(before, HELD_KIB), http.memory_kib("VmHWM")
+    assert http.memory_kib("VmHWM") <= max(before, HELD_KIB) + (32 << 10), http.memory_kib("VmHWM")  # its output, the record
+
+
+def begin_stream(http, body, path="/v1/executions"):
+    """A streamed run or cell whose client reads its head only."""
+    connection = http.connect()
+    connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json", "Accept": "application/x-ndjson"})
+    return connection, connection.getresponse()
+
+
+@contextlib.contextmanager
+def session_of(http):
+    made = http.ask("POST", "/v1/sessions", {"language": "python"})
+    assert made.status == 201, made.body
+    try:
+        yield made.headers["Location"]
+    finally:
+        http.ask("DELETE", made.headers["Location"])
+
+
+def read_late(http, body, path):
+    """All events, which the client begins to read when the program could have written everything many times."""
+    connection, reply = begin_stream(http, body, path)
+    with contextlib.closing(connection):
+        http.run({"args": ["sleep", "1"]})
+        assert http.ask("GET", reply.headers["Location"]).json()["status"] != "done"
+        events = [json.loads(line) for line in reply.read().splitlines()]
+    assert not any(event["type"] == "lost" for event in events)
+    assert [event["seq"] for event in events] == list(range(len(events)))
+    return events
+
+
+def written_in(events):
+    return "".join(event.get("data", "") for event in events if event["type"] == "stdout")
+
+
+def test_a_streamed_run_waits_for_its_client(http):
+    """Its client takes every byte, however late it reads: the program waits meanwhile, as it would for a pipe."""
+    events = read_late(http, {"language": "python", "code": FLOOD, "limits": {"wall_ms": 60000}}, "/v1/executions")
+    assert written_in(events) == events[-1]["result"]["stdout"] and len(written_in(events)) == 9_000_000
+
+
+def test_a_streamed_cell_waits_for_its_client(http):
+    with session_of(http) as where:
+        events = read_late(http, {"code": FLOOD, "timeout_ms": 60000}, f"{where}/cells")
+        assert len(written_in(events)) == 9_000_000, str(events[-1])[-300:]
+        after = http.ask("POST", f"{where}/cells", {"code": "1 + 1"}).json()
+        assert after["outcome"] == "exited" and http.ask("GET", where).json()["state"] == "ready", after
+
+
+def test_a_streamed_cell_goes_on_without_its_client(http):
+    with session_of(http) as where:
+        connection, reply = begin_stream(http, {"code": FLOOD + "done = 1", "timeout_ms": 60000}, f"{where}/cells")
+        http.run({"args": ["true"]})
+        connection.close()
+        assert engine.within(support.DEADLINE, lambda: http.ask("GET", reply.headers["Location"]).json()["status"] == "done")
+        assert http.ask("POST", f"{where}/cells", {"code": "done"}).json()["outcome"] == "exited"
+
+
+def test_a_streamed_run_that_waits_is_still_ended(http):
+    """By its time limit, and by a word of its client."""
+    flood = {"language": "python", "code": FLOOD, "limits": {"wall_ms": 1000}}
+    connection, reply = begin_stream(http, flood)
+    with contextlib.closing(connection):
+        where = reply.headers["Location"]
+        assert engine.within(support.DEADLINE, lambda: http.ask("GET", where).json()["status"] == "done")
+        assert http.ask("GET", where).json()["outcome"] == "timeout"
+    connection, reply = begin_stream(http, {**flood, "limits": {"wall_ms": 600_000}})
+    with contextlib.closing(connection):
+        where = reply.headers["Location"]
+        http.ask("DELETE", where)
+        assert engine.within(support.DEADLINE, lambda: http.ask("GET", where).json()["status"] == "done")
+
+
+OUTPUT = 60_000_000
+STREAMS = {
+    "text": f"head -c {OUTPUT} /dev/zero | tr '\\0' x",
+    "escapes": f"head -c {OUTPUT} /dev/zero | tr '\\0' '\\n'",
+    "bytes": f"head -c {OUTPUT} /dev/zero",
+}
+
+
+def large(name):
+    return {"args": ["sh", "-c", STREAMS[name]], "limits": {"output_bytes": OUTPUT + 1, "wall_ms": 120_000}}
+
+
+def read_all(http, method, path, body, **headers):
+    """How many bytes a reply has, without keeping them."""
+    with contextlib.closing(http.connect()) as connection:
+        connection.request(method, path, json.dumps(body) if body else None, {"Content-Type": "application/json", **headers})
+        reply, n = connection.getresponse(), 0
+        while piece := reply.read(1 << 20):
+            n += len(piece)
+        assert reply.status in (200, 202), (reply.status, n)
+        return n, reply.headers
+
+
+def waited_for(http, name):
+    return read_all(http, "POST", "/v1/executions", large(name))[0]
+
+
+def streamed_whole(http, name):
+    return read_all(http, "POST", "/v1/executions", large(name), Accept="text/event-stream")[0]
+
+
+def asked_for_later(http, name):
+    """Of more than 64 MiB as JSON, which is not put on record."""
+    where = read_all(http, "POST", "/v1/executions", large(name), Prefer="respond-async")[1]["Location"]
+    assert engine.within(support.DEADLINE, lambda: http.ask("GET", "/v1/executions").json()["executions"][0]["status"] == "done")
+    return read_all(http, "GET", where, None)[0]
+
+
+def in_a_batch(http, name):
+    return read_all(http, "POST", "/v1/batch", {"requests": [large(name)]})[0]
+
+
+ROADS = [(road, name) for road in (waited_for, streamed_whole, asked_for_later, in_a_batch) for name in STREAMS
+         if (road, name) != (asked_for_later, "text")]
+
+
+@pytest.mark.parametrize("road, name", ROADS)
+def test_a_large_result_takes_no_more_than_its_output(tmp_path, road, name):
+    """What the program was granted once, and what the gateway has without it: no copy as JSON, however it is asked for."""
+    with gateway.Gateway(tmp_path / "g") as http:
+        assert road(http, name) > OUTPUT
+        assert http.memory_kib("VmHWM") < (OUTPUT >> 10) + (32 << 10), http.memory_kib("VmHWM")
 
 
 def test_a_front_that_hangs_is_replaced(tmp_path):

@@ -105,6 +105,30 @@ def test_an_image_of_packages_is_the_same_twice_and_knows_what_is_behind(caller,
 
 
 @pytest.mark.container
+def test_what_an_image_says_of_its_packages_controls_no_terminal(caller, folder, repository):
+    """And a list that is a pipe, or has more names than anybody installs, holds nobody up."""
+    env = {"HOME": str(folder), "SANDBOX_RUN_CACHE": str(folder / "cache"), **repository.env}
+    image, file = folder / "image", folder / "tiny.yaml"
+    (image / "var/lib/dpkg").mkdir(parents=True)
+    (image / "var/lib/dpkg/status").write_text("Package: tiny-app\nStatus: install ok installed\nArchitecture: all\n"
+                                               "Version: 1.0\x1b[2J\x9b5n\n\n", "latin-1")
+    lists = image / "usr/lib/sandbox-run/packages"
+    lists.mkdir(parents=True)
+    os.mkfifo(lists / "python.list")
+    file.write_text(json.dumps({"packages": ["tiny-app"], "sources": [repository.source]}))
+    if caller == support.Callers.USER and os.geteuid() == 0:
+        subprocess.run(["chown", "-R", str(support.ORDINARY_UID), folder], check=True)
+    outdated = functools.partial(sandbox_run, "image", "outdated", image, file, caller=caller, env=env)
+    shown = outdated().stdout
+    assert shown.startswith(b"tiny-app 1.0") and shown.endswith(b" 2.0-1\n"), outdated()
+    assert b"\x1b" not in shown and b"\x9b" not in shown.decode().encode("latin-1", "replace")
+    (lists / "python.list").unlink()
+    (lists / "python.list").write_text("".join(f"p{number}\n" for number in range(100000)))
+    done = outdated()
+    assert done.returncode != 0 and b"names more than 1000 packages of python" in done.stderr
+
+
+@pytest.mark.container
 def test_what_cannot_be_built_is_said_and_leaves_nothing(root, folder, repository):
     env = {"SANDBOX_RUN_CACHE": str(folder / "cache"), "HOME": str(folder), **repository.env}
     file = folder / "bad.yaml"

@@ -137,7 +137,7 @@ def test_languages_are_made_ready_ahead_and_the_seconds_are_shown(caller, cache,
     assert status == 0 and b"making the language ready" not in seen, seen
 
 
-def test_a_run_shows_language_stage_and_seconds_at_a_terminal_only(caller, cache, folder):
+def test_a_first_run_shows_language_stage_and_seconds_and_a_pipe_gets_one_line(caller, cache, folder):
     (folder / "slow.yaml").write_text(SLOW_LANGUAGE)
     env = {"SANDBOX_RUN_CACHE": str(cache), "HOME": str(cache)}
     words = ["run", "--language-file", str(folder / "slow.yaml"), "-l", "slow", "-c", "echo fine"]
@@ -145,6 +145,8 @@ def test_a_run_shows_language_stage_and_seconds_at_a_terminal_only(caller, cache
     assert status == 0 and b"slow: making the language ready, once ... 1 s" in seen, seen
     assert seen.rpartition(b"\x1b[K")[2].startswith(b"fine")
     done = sandbox_run(*words, caller=caller, env={**env, "SANDBOX_RUN_CACHE": str(cache / "other")})
+    assert (done.stdout, done.stderr) == (b"fine\n", b"sandbox-run: slow: making the language ready, once\n")
+    done = sandbox_run(*words, "--quiet", caller=caller, env={**env, "SANDBOX_RUN_CACHE": str(cache / "third")})
     assert (done.stdout, done.stderr) == (b"fine\n", b"")
 
 

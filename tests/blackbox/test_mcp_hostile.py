@@ -118,3 +118,95 @@ def test_a_client_that_does_not_read_does_not_keep_the_server(client):
         os.write(requests, line * (4096 // len(line)))
     client.process.terminate()
     assert client.process.wait(20) == 0
+
+
+# What is not `accept` with `apply` true, word for word, is no consent.
+NO_CONSENT = {
+    "nothing": {}, "a list": [], "a word": "accept", "null": None, "true": True,
+    "an action in a list": {"action": ["accept"], "content": {"apply": True}},
+    "an action in capitals": {"action": "Accept", "content": {"apply": True}},
+    "a text": {"action": "accept", "content": {"apply": "true"}},
+    "a number": {"action": "accept", "content": {"apply": 1}},
+    "a list of it": {"action": "accept", "content": {"apply": [True]}},
+    "content as a list": {"action": "accept", "content": [{"apply": True}]},
+    "content as text": {"action": "accept", "content": "{\"apply\": true}"},
+    "one level up": {"action": "accept", "apply": True},
+    "huge": {"action": "accept", "content": {"apply": "x" * (4 << 20)}},
+    "many values": {"action": "accept", "content": {"apply": [0] * 9000}},
+    "refused, but true": {"action": "decline", "content": {"apply": True}},
+}
+YES = {"action": "accept", "content": {"apply": True}}
+
+
+def asked_by(client):
+    """The id of the next question."""
+    while True:
+        message = client.read()
+        if "method" in message and "id" in message:
+            assert message["method"] == "elicitation/create"
+            return message["id"]
+        if "method" not in message:
+            client.answers[message["id"]] = message
+
+
+@pytest.mark.container
+def test_only_consent_applies_changes(folder):
+    """Wrong, large, foreign, early, late and repeated answers of a client change nothing, and the next call is served."""
+    place = folder / "project"
+    place.mkdir()
+    (place / "a.txt").write_text("old\n")
+    with served("--project", place, env={"SANDBOX_RUN_STATE": str(folder / "state")}, capabilities={"elicitation": {}}) as client:
+        changes = client.data("run_command", command="echo new > a.txt")["changes_id"]
+
+        def begin():
+            number = client.ask("tools/call", tool_call("apply_changes", {"changes_id": changes}))
+            return number, asked_by(client)
+
+        def refused(number):
+            answer = client.wait(number)["result"]
+            assert answer["isError"] and "did not agree" in answer["content"][0]["text"], answer
+            assert (place / "a.txt").read_text() == "old\n"
+
+        for guess in ("sandbox-run-1", "sandbox-run-2", "sandbox-run-3"):  # before there is a question
+            client.send({"id": guess, "result": YES})
+        for name, answer in NO_CONSENT.items():
+            number, question = begin()
+            client.send({"id": question, "result": answer})
+            refused(number)
+            client.send({"id": question, "result": YES})  # once more, when it is over
+        number, question = begin()
+        client.send({"id": question, "result": {**YES, "action": "accept\0"}})  # is no message
+        client.send({"id": question, "result": {"action": "decline"}})
+        refused(number)
+        number, question = begin()
+        client.send({"id": question, "error": {"code": 1, "message": "no", "data": YES}})
+        refused(number)
+        number, question = begin()
+        client.send({"id": question, "result": {"action": "decline"}})
+        client.send({"id": question, "result": YES})
+        refused(number)
+        (number, question), (second, other) = begin(), begin()
+        assert question != other
+        client.send({"id": other, "result": {"action": "decline"}})  # each question has its own answer
+        refused(second)
+        for wrong in (question + "0", question[:-1], 1, [question], {"id": question}):
+            client.send({"id": wrong, "result": YES})
+        client.notify("notifications/cancelled", {"requestId": number})
+        client.send({"id": question, "result": YES})
+        assert client.call("ping") == {}
+        assert (place / "a.txt").read_text() == "old\n"
+        number, question = begin()
+        client.send({"id": question, "result": YES})
+        assert client.wait(number)["result"]["structuredContent"]["applied"]
+    assert (place / "a.txt").read_text() == "new\n"
+
+
+@pytest.mark.parametrize("uri", [
+    "", "x", "file:///etc/passwd", "sandbox-run://", "sandbox-run://../../etc/passwd", "sandbox-run://output/../../../etc/passwd",
+    "sandbox-run://runs/%2e%2e/%2e%2e/etc/passwd", "sandbox-run://runs/1/..%2f..%2f..%2fetc%2fpasswd", "sandbox-run://runs/1/%00",
+    "sandbox-run:///etc/passwd", "SANDBOX-RUN://runs/1/a", "sandbox-run://runs/99999999999999999999/a", "sandbox-run://runs/-1/a",
+    pytest.param("sandbox-run://" + "a" * 100000, id="long"), pytest.param("sandbox-run://runs/1/" + "../" * 2000, id="deep"), "sandbox-run://runs/1/a\nb", "\u202esandbox-run://"])
+def test_an_address_that_is_no_resource_reads_nothing(client, uri):
+    answer = client.call("resources/read", {"uri": uri})
+    assert "contents" not in answer and answer["code"] in (-32602, -32002), answer
+    assert "root:x:0" not in str(answer)

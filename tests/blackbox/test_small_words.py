@@ -3,6 +3,7 @@ and what was ignored in silence is said."""
 import json
 import os
 import re
+import subprocess
 
 import pytest
 
@@ -10,6 +11,7 @@ import support
 from screen import screen_of, shown
 from support import sandbox_run
 from test_wrong_inputs import commands
+from waiting import read_line, started
 
 PROJECT_FILES = {"test_a.py": "def test_one():\n    assert 1 == 1\n"}
 
@@ -88,6 +90,15 @@ def test_profile_gives_the_program_what_is_on_stdin(any_caller, folder):
                        cwd=folder)
     assert done.returncode == 0, done.stderr
     assert '"failed": 0' in json.dumps(json.loads(done.stdout)) or b"Error" not in done.stderr
+
+
+def test_profile_says_that_it_reads_a_stdin_that_does_not_end(any_caller, folder):
+    (folder / "p.py").write_text("print(input())")
+    with started("profile", "--repeat", "1", "--warm-up", "0", "p.py", caller=any_caller, cwd=folder, stdin=subprocess.PIPE,
+                 stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert b"reading what the runs get on stdin" in read_line(process.stderr)
+        process.communicate(b"6\n", timeout=support.DEADLINE)
+        assert process.returncode == 0
 
 
 @pytest.mark.container

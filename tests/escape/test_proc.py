@@ -9,7 +9,7 @@ from support import Callers
 
 # SECURITY section 1.2.  Not every kernel has each of them.
 MASKED = ["acpi", "asound", "interrupts", "kallsyms", "kcore", "key-users", "keys", "kpagecgroup",
-          "kpagecount", "kpageflags", "latency_stats", "sched_debug", "scsi", "timer_list",
+          "kpagecount", "kpageflags", "latency_stats", "locks", "sched_debug", "scsi", "timer_list",
           "timer_stats", "config.gz", "pressure", "sys/kernel/random/boot_id"]
 PRESENT = [name for name in MASKED if os.path.exists(f"/proc/{name}")]
 FORBIDDEN_TO_READ = ("EACCES", "EPERM", "EMPTY", "ENOENT")

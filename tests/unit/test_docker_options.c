@@ -70,7 +70,7 @@ static void what_is_not_done_is_refused_by_name(void **state)
     static const struct {
         const char *said, *says;
     } rows[] = {
-        { "-d img", "--detach is refused" },
+        { "--restart always img", "--restart is refused" },
         { "--privileged img", "--privileged is refused" },
         { "--cap-add NET_ADMIN img", "--cap-add is refused" },
         { "--network host img", "--network host" },

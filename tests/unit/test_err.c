@@ -41,6 +41,18 @@ static void a_failed_call_ends_the_sentence_with_its_reason(void **state)
     assert_string_equal(err.message, "cannot open '/x': No such file or directory");
 }
 
+/* A name that others chose turns no sentence around and hides nothing in it. */
+static void what_shows_nothing_is_shown(void **state)
+{
+    sbr_error err;
+
+    (void)state;
+    err_set(&err, SBR_E_INVALID, "x", "a%sb", "\xe2\x80\xae\xe2\x80\x8b\xef\xbb\xbf\xf3\xa0\x81\xa1\xc2\xad");
+    assert_string_equal(err.message, "a???????????????b");
+    err_set(&err, SBR_E_INVALID, "x", "%s", "\xc3\xbc \xe2\x80\x93 \xe2\x82\xac \xf0\x9f\x98\x80");
+    assert_string_equal(err.message, "\xc3\xbc \xe2\x80\x93 \xe2\x82\xac \xf0\x9f\x98\x80");
+}
+
 static void what_does_not_fit_is_cut_and_still_ends(void **state)
 {
     char text[1000];
@@ -132,6 +144,7 @@ int main(void)
         cmocka_unit_test(an_error_is_its_code_stage_and_sentence),
         cmocka_unit_test(nothing_of_an_earlier_error_remains),
         cmocka_unit_test(a_failed_call_ends_the_sentence_with_its_reason),
+        cmocka_unit_test(what_shows_nothing_is_shown),
         cmocka_unit_test(what_does_not_fit_is_cut_and_still_ends),
         cmocka_unit_test(lack_of_memory_has_its_own_code),
         cmocka_unit_test(a_sentence_has_nothing_that_a_terminal_obeys),

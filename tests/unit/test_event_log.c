@@ -57,6 +57,24 @@ static void drops_the_oldest(void **state)
     event_log_done(&log);
 }
 
+static void counts_what_a_reader_has_not_read(void **state)
+{
+    struct event_log log;
+
+    (void)state;
+    event_log_init(&log, 10);
+    assert_int_equal(event_log_unread(&log, 0), 0);
+    add(&log, "1\n22\n333\n");
+    assert_int_equal(event_log_unread(&log, 0), 6);
+    assert_int_equal(event_log_unread(&log, 2), 3);
+    assert_int_equal(event_log_unread(&log, 3), 0);
+    assert_int_equal(event_log_unread(&log, 9), 0);
+    add(&log, "55555\n");
+    assert_int_equal(event_log_unread(&log, 0), 10);
+    assert_int_equal(event_log_unread(&log, 2), 8);
+    event_log_done(&log);
+}
+
 static void keeps_the_newest_however_long(void **state)
 {
     struct event_log log;
@@ -74,6 +92,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_lines),
         cmocka_unit_test(drops_the_oldest),
+        cmocka_unit_test(counts_what_a_reader_has_not_read),
         cmocka_unit_test(keeps_the_newest_however_long),
     };
 

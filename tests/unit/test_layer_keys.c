@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/tree_remove.h"
 #include "job/job_layers.h"
@@ -388,6 +389,92 @@ static void another_store_has_other_keys(void **state)
     remove_room();
 }
 
+/* ---- tests and builds of a project, whose stages see all of it ---- */
+
+static struct job_trees *trees;
+
+static void see(const char *project)
+{
+    if (trees->n)
+        close(trees->at[0].source_fd);
+    trees->n = 1;
+    trees->at[0] = (struct job_tree){ .target = INSIDE_WORK };
+    trees->at[0].source_fd = open(in_room(project), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(trees->at[0].source_fd >= 0);
+}
+
+/* Two projects, `a` and `b`, with the same source. */
+static void begin_projects(const struct words *sources)
+{
+    make_room();
+    trees = calloc(1, sizeof(*trees));
+    assert_non_null(trees);
+    job->trees = trees;
+    request->of_project = true;
+    changed.install.sources = changed.compile.sources = *sources;
+    assert_int_equal(mkdir(in_room("a"), 0700), 0);
+    assert_int_equal(mkdir(in_room("b"), 0700), 0);
+    write_text("a/it.k", "source");
+    write_text("b/it.k", "source");
+    see("a");
+}
+
+static void end_projects(void)
+{
+    close(trees->at[0].source_fd);
+    job->trees = NULL;
+    free(trees);
+    forget();
+    remove_room();
+}
+
+static void what_a_projects_code_made_is_its_own(void **state)
+{
+    const struct words sources = WORDS("*.k");
+
+    (void)state;
+    begin_projects(&sources);
+    ASSERT_STAYS(LAYER_BUILD, (void)0);
+    ASSERT_STAYS(LAYER_BUILD, write_text("a/other", "no pattern fits"));
+    ASSERT_CHANGES(LAYER_BUILD, write_text("a/it.k", "new source"));
+    ASSERT_CHANGES(LAYER_BUILD, write_text("a/it.k", "source"));
+    /* The code reads any file, and a copy has the same sources. */
+    ASSERT_CHANGES(LAYER_BUILD, see("b"));
+    ASSERT_CHANGES(LAYER_BUILD, add_file("given", "of the request"));
+    end_projects();
+}
+
+static void packages_of_equal_lists_are_shared(void **state)
+{
+    const struct words sources = WORDS("*.k", "./top.t", ".hidden/it");
+
+    (void)state;
+    begin_projects(&sources);
+    ASSERT_INSTALLS(ASSERT_STAYS, see("b"));
+    ASSERT_INSTALLS(ASSERT_CHANGES, write_text("b/top.t", "1"));
+    assert_int_equal(mkdir(in_room("b/below"), 0700), 0);
+    ASSERT_INSTALLS(ASSERT_STAYS, write_text("b/below/top.t", "1"));
+    assert_int_equal(mkdir(in_room("b/.other"), 0700), 0);
+    ASSERT_INSTALLS(ASSERT_STAYS, write_text("b/.other/it.k", "left by a tool"));
+    assert_int_equal(mkdir(in_room("b/.hidden"), 0700), 0);
+    ASSERT_INSTALLS(ASSERT_CHANGES, write_text("b/.hidden/it", "1"));
+    end_projects();
+}
+
+/* An installer follows a link, and what it leads to is in no key. */
+static void packages_of_a_project_with_links_are_its_own(void **state)
+{
+    const struct words sources = WORDS("*.k");
+
+    (void)state;
+    begin_projects(&sources);
+    assert_int_equal(symlink("data", in_room("a/more.k")), 0);
+    assert_int_equal(symlink("data", in_room("b/more.k")), 0);
+    ASSERT_INSTALLS(ASSERT_STAYS, (void)0);
+    ASSERT_INSTALLS(ASSERT_CHANGES, see("b"));
+    end_projects();
+}
+
 #define KEYS_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -411,6 +498,9 @@ int main(void)
         KEYS_TEST(credentials_are_no_part_of_a_key),
         KEYS_TEST(another_store_has_other_keys),
         KEYS_TEST(the_projects_own_lists_count),
+        KEYS_TEST(what_a_projects_code_made_is_its_own),
+        KEYS_TEST(packages_of_equal_lists_are_shared),
+        KEYS_TEST(packages_of_a_project_with_links_are_its_own),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "blackbox")]
 
 import engine as engines  # noqa: E402
 import gateway as gateways  # noqa: E402
+import mcp_client  # noqa: E402
 import registries  # noqa: E402
 import strikes  # noqa: E402
 import support  # noqa: E402
@@ -170,7 +171,59 @@ def ask_e2b(running, number):
     return reply.status == 201, reply
 
 
-ASKS = {"run": ask_run, "streamed": ask_streamed, "batch": ask_batch, "session": ask_session, "e2b": ask_e2b}
+def ask_async(running, number):
+    """The run is on record before it is accepted, so who looks again finds its result."""
+    reply = running.ask("POST", "/v1/executions", {"args": ["echo", number]}, Prefer="respond-async")
+    if reply.status != 202:
+        return False, reply
+    found = []
+    assert engines.within(SOON, lambda: found.append(running.ask("GET", reply.headers["Location"])) or
+                          found[-1].status != 200 or found[-1].json()["status"] not in ("queued", "running"))
+    return found[-1].status == 200 and found[-1].json()["result"]["stdout"] == f"{number}\n", found[-1]
+
+
+def ask_workspace(running, number):
+    """Written, used by a run, read and removed; what a command before the end did not reach is done by the next one."""
+    place = f"/v1/workspaces/w{number}"
+    for method, path, body, statuses in (("PUT", "/files/a", f"{number}\n".encode(), (204,)), ("GET", "/files/a", None, (200,)),
+                                         ("DELETE", "", None, (204,))):
+        reply = running.ask(method, place + path, body)
+        if reply.status not in statuses:
+            return False, reply
+        if method == "GET":
+            right, read = reply.body == f"{number}\n".encode(), reply
+            ran, reply = ask_in(running, {"args": ["cat", "a"], "workspace": f"w{number}"}, f"{number}\n")
+            if not right or not ran:
+                return False, read if ran else reply
+    return True, reply
+
+
+def ask_in(running, body, out):
+    reply = running.ask("POST", "/v1/executions", body)
+    return reply.status == 200 and reply.json()["stdout"] == out, reply
+
+
+def ask_build(running, number):
+    """A build whose changes are kept and read."""
+    files = [{"path": "Makefile", "content": f"all:\n\techo {number} > out.txt\n"}]
+    reply = running.ask("POST", "/v1/builds", {"files": files})
+    if reply.status != 200:
+        return False, reply
+    kept = running.ask("GET", f"/v1/changes/{reply.json()['changes_id']}")
+    return reply.json()["success"] and kept.status == 200 and reply.json()["changes_id"] in kept.body.decode(), kept
+
+
+def ask_mcp(running, number):
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": mcp_client.tool_call(
+        "run_command", {"command": f"echo {number}"}, {mcp_client.META + "protocolVersion": mcp_client.STATELESS,
+                                                       mcp_client.META + "clientCapabilities": {}})}
+    reply = running.ask("POST", "/mcp", body, Accept="application/json, text/event-stream", MCP_Protocol_Version=mcp_client.STATELESS,
+                        Mcp_Method="tools/call", Mcp_Name="run_command")
+    return reply.status == 200 and f'"stdout":"{number}\\n"' in reply.body.decode().replace(" ", ""), reply
+
+
+ASKS = {"run": ask_run, "streamed": ask_streamed, "batch": ask_batch, "session": ask_session, "e2b": ask_e2b, "async": ask_async,
+        "workspace": ask_workspace, "build": ask_build, "mcp": ask_mcp}
 
 
 def options_of(what):

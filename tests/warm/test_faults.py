@@ -57,7 +57,7 @@ def test_a_command_that_is_killed_leaves_all_or_nothing(tmp_path, name, only):
 @pytest.mark.skipif(not strikes.have(), reason="needs strace")
 @pytest.mark.parametrize("name, stride", [
     ("supervisor-exec", 25), ("supervisor-fork", 25), ("init-fork", 50), ("kernel-exec", 50),
-    ("gateway-run", 2), ("gateway-session", 4), ("front-batch", 3),
+    ("gateway-run", 2), ("gateway-session", 4), ("front-batch", 3), ("gateway-async", 6), ("gateway-workspace", 8), ("front-mcp", 8),
 ])
 def test_a_service_that_is_killed_answers_or_says_so(tmp_path, name, stride):
     wrong, ended = service_faults.each_step(tmp_path, name, stride)
