@@ -59,13 +59,27 @@ static void output_came(void *context, int number, const char *data, size_t len)
     note(e, &lines);
 }
 
+/* A stage is reported when it begins, and again when it has waited for the engine: before that,
+ * nothing of it has begun. */
+static void note_begin(struct execution *e, const sbr_event *event)
+{
+    if (event->type == SBR_EVENT_STAGE) {
+        e->stages += !e->waits;
+        e->waits = false;
+        e->began = true;
+    } else if (event->type == SBR_EVENT_QUEUE) {
+        e->waits = true;
+        e->began = e->stages > 1;
+    }
+    e->queue_before = event->type == SBR_EVENT_QUEUE ? event->queue_before : 0;
+}
+
 static void event_came(void *context, const sbr_event *event)
 {
     struct execution *e = context;
     struct buf lines;
 
-    e->queue_before = event->type == SBR_EVENT_QUEUE ? event->queue_before : 0;
-    e->began |= event->type == SBR_EVENT_STAGE;
+    note_begin(e, event);
     if (event->type == SBR_EVENT_STAGE)
         ledger_set_memory(e->reserved, need_memory_left(e->job));
     if (event->type == SBR_EVENT_STDIN)
@@ -455,49 +469,4 @@ struct execution *execution_find(const struct server *server, const struct grant
             return e;
     }
     return NULL;
-}
-
-static const char *status_of(const struct execution *e)
-{
-    if (execution_is_over(e))
-        return e->is_error ? "failed" : "done";
-    return e->began ? "running" : "queued";
-}
-
-char *execution_describe(const struct execution *e)
-{
-    char time[RESULT_TIME_SIZE];
-    struct jsonw j;
-
-    result_format_time(e->created_us, time);
-    jsonw_init(&j, false);
-    jsonw_open(&j, NULL, '{');
-    jsonw_text(&j, "id", e->id);
-    jsonw_text(&j, "status", status_of(e));
-    jsonw_text(&j, "language", e->language[0] ? e->language : NULL);
-    jsonw_text(&j, "created", time);
-    jsonw_text(&j, "outcome", e->outcome[0] && execution_is_over(e) ? e->outcome : NULL);
-    if (e->job && e->queue_before)
-        jsonw_number(&j, "position", e->queue_before);
-    jsonw_close(&j, '}');
-    return jsonw_take(&j);
-}
-
-void execution_reply_about(const struct execution *e, struct exchange *x, unsigned int status)
-{
-    char *head = execution_describe(e);
-    struct response_text *texts[3];
-
-    if (!head || !e->text || !execution_is_over(e)) {
-        exchange_reply(x, status, JSON_TYPE, head);
-        return;
-    }
-    head[strlen(head) - 1] = '\0'; /* the brace, which comes behind the result */
-    texts[0] = response_text_of(text_format("%s,\"result\":", head));
-    texts[1] = e->text;
-    texts[2] = response_text_of(strdup("}"));
-    free(head);
-    exchange_reply_texts(x, status, JSON_TYPE, texts, ARRAY_LEN(texts));
-    response_text_drop(texts[0]);
-    response_text_drop(texts[2]);
 }

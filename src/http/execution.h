@@ -61,8 +61,10 @@ struct execution {
     uint64_t read_next; /* the event that the first of its readers, now or before, takes next */
     bool takes_stdin;
     bool cancelled;
-    bool began;    /* the program's own stage did */
-    bool held;     /* a batch still needs it */
+    bool began;          /* a stage did, and does not wait for the engine */
+    bool waits;          /* the stage that was reported last waits for the engine */
+    unsigned int stages; /* that were reported */
+    bool held;           /* a batch still needs it */
     bool foreign;  /* it has no job: another call ends it, or it is begun again after a restart */
     bool durable;  /* its end is put on record */
     bool restored; /* it was on record when the gateway started */

@@ -22,7 +22,7 @@ CONNECTIONS = 8
 SLICES = 4
 SLICE_S = 3
 MOST_OVER_MS = 0.3
-LEAST_OF_RATE = 0.8
+LEAST_OF_RATE = 0.95
 
 
 class Connection:

@@ -22,6 +22,7 @@ import support
 
 JOBS = int(os.environ.get("SBR_DURABLE_JOBS", "200"))
 LOST = "the run was lost when the gateway was killed: it had begun, so it is not run again"
+PROGRESS_S = 300  # from one kill to the next
 SMALL = {"memory": "32m"}  # without an engine memory is reserved
 CONFIG = """
 http:
@@ -426,6 +427,7 @@ class Crowd:
     def __init__(self, lives, jobs):
         self.lives, self.left = lives, queue.Queue()
         self.where, self.ends = {}, {}  # by name; each is written once, by one thread
+        self.over = False
         for at in range(0, len(jobs), self.ROUND):
             self.left.put(jobs[at:at + self.ROUND])
 
@@ -434,8 +436,27 @@ class Crowd:
             while names := self.left.get_nowait():
                 for step in (self.accept, self.end):
                     for name in names:
-                        while not step(name):
+                        while not step(name) and not self.over:
                             time.sleep(0.01)  # there is no gateway now, or no room: nothing to wait for
+
+    @contextlib.contextmanager
+    def at_work(self):
+        """What one of them finds wrong is raised here, not waited for."""
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            self.workers = [pool.submit(self.work) for _ in range(4)]
+            try:
+                yield
+                for one in self.workers:
+                    one.result()
+            finally:
+                self.over = True
+
+    def come_to(self, at, look_s):
+        """Until so many jobs were accepted."""
+        assert engine.within(PROGRESS_S, lambda: len(self.where) >= at or any(one.done() for one in self.workers), look_s)
+        for one in self.workers:
+            if one.done():
+                one.result()
 
     def asked(self, *words, **rest):
         with contextlib.suppress(OSError, http.client.HTTPException):
@@ -467,13 +488,10 @@ def test_no_job_is_lost_or_run_twice_by_kills(lives, seed):
     names = [f"j{n}" for n in range(JOBS)]
     crowd, chance = Crowd(lives, names), random.Random(seed)
     kills = sorted(chance.sample(range(1, JOBS), max(6, JOBS // 60)))
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        work = [pool.submit(crowd.work) for _ in range(4)]
+    with crowd.at_work():
         for at in kills:
-            assert engine.within(60, lambda at=at: len(crowd.where) >= at, look_s=0.0005 * chance.random())
+            crowd.come_to(at, 0.0005 * chance.random())
             lives.again()
-        for one in work:
-            one.result()
     lives.again()
     for name in names[-1000:]:  # what was said once is said again; the oldest of thousands are forgotten
         assert lives.ask("GET", crowd.where[name]).json() == crowd.ends[name]
@@ -517,14 +535,10 @@ def test_no_job_is_lost_or_run_twice_by_kills_of_the_engine(tmp_path):
     with engine.Engine(tmp_path / "e", options=["--warm", "python", "--park-min", "1"]) as warm, \
          Lives(tmp_path / "d", env=warm.variables()) as lives:
         crowd, chance = Crowd(lives, [f"e{n}" for n in range(jobs)]), random.Random(11)
-        with concurrent.futures.ThreadPoolExecutor(4) as pool:
-            work = [pool.submit(crowd.work) for _ in range(4)]
+        with crowd.at_work():
             for number in range(max(3, jobs // 60)):
-                at = jobs * (number + 1) // (max(3, jobs // 60) + 1)
-                assert engine.within(60, lambda at=at: len(crowd.where) >= at, look_s=0.0005 * chance.random())
+                crowd.come_to(jobs * (number + 1) // (max(3, jobs // 60) + 1), 0.0005 * chance.random())
                 strike(lives, warm, ("engine", "both", "gateway")[number % 3])
-            for one in work:
-                one.result()
         ends = ends_of(crowd)
         ended = {run: end for run, end in ends.items() if '"outcome": "exited"' not in end}
         assert all("had begun" in end for end in ended.values()), ended

@@ -124,6 +124,12 @@ def replied(statuses, good, n, refused=(429,)):
     assert sum(status == good for status in statuses) == n and set(statuses) <= {good, *refused}, sorted(statuses)
 
 
+def await_shares(server, crowd):
+    """Tenants are counted once a second; then no request has more memory than its share."""
+    large = {**HOLDS, "args": ["true"], "limits": {"memory": "100g"}}
+    assert engine.within(SOON, lambda: server.ask("POST", "/v1/executions", large, token=crowd.look).status == 403)
+
+
 def agent_call(client, arguments):
     agent = Agent.__new__(Agent)
     agent.last = 0
@@ -186,7 +192,7 @@ def test_what_all_tenants_share(tmp_path, stack, options, settings, exact):
     with gateway.Gateway(tmp_path / "g", options, env=configured(tmp_path, settings)) as server:
         crowds = [Crowd(server, stack, name=name) for name in ("one", "two")]
         both = stack.enter_context(concurrent.futures.ThreadPoolExecutor(2))
-        assert engine.within(SOON, lambda: server.ask("POST", "/v1/executions", {**HOLDS, "args": ["true"]}, token=crowds[0].token).status == 200)
+        await_shares(server, crowds[0])
 
         def attack(crowd):
             with crowd.watched(lambda: crowd.own("running"), 10):
@@ -208,20 +214,26 @@ def test_sessions(server, stack):
 
     def make(client, n):
         if n % 3 == 0:
-            return client.ask("POST", "/v2/sandboxes", BOX, X_API_Key=crowd.token).status
+            reply = client.ask("POST", "/v2/sandboxes", BOX, X_API_Key=crowd.token)
+            assert reply.status in (201, 429), reply.body
+            return reply.status
         if n % 3 == 1:
             agent = Agent.__new__(Agent)
             agent.last = 0
             call = tool_call("create_session", {"language": "bash", "memory_mb": 64})
             reply = client.ask("POST", "/mcp", agent.body("tools/call", call), **agent.headers("tools/call", call))
-            return 201 if reply.status == 200 and not reply.json()["result"]["isError"] else 429
-        return client.ask("POST", "/v1/sessions", SMALL).status
+            result = reply.json().get("result", {})
+            assert reply.status == 429 or not result["isError"] or result["content"][0]["text"].startswith("busy: "), reply.body
+            return 429 if reply.status == 429 or result["isError"] else 201
+        reply = client.ask("POST", "/v1/sessions", SMALL)
+        assert reply.status in (201, 429), reply.body
+        return reply.status
 
     for _ in range(ROUNDS):
         with crowd.watched(lambda: crowd.own("sessions"), 2):
-            statuses = crowd.all(make)
-            replied(statuses, 201, 2)
-            assert crowd.own("sessions") == 2
+            statuses = crowd.all(make)  # the calls that wait are bounded as well: one that has its place may find none there
+            assert 1 <= statuses.count(201) <= 2 and set(statuses) == {201, 429}, sorted(statuses)
+            assert crowd.own("sessions") == statuses.count(201)
         for row in server.ask("GET", "/v1/sessions", token=crowd.look).json()["sessions"]:
             server.ask("DELETE", f"/v1/sessions/{row['id']}", token=crowd.token)
         for row in server.ask("GET", "/v2/sandboxes", tcp=True, X_API_Key=crowd.token).json():
@@ -270,7 +282,7 @@ def test_agents(server, stack):
     """Each with a client that has not left, so that none gives way."""
     crowd = Crowd(server, stack, name="agents")
     server.token("another")
-    assert engine.within(SOON, lambda: crowd.own("running") == 0)
+    await_shares(server, crowd)
     begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize",
              "params": {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}
 

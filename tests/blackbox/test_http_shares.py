@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+import engine as engines
 import gateway
 import support
 from waiting import wait_until
@@ -36,6 +37,47 @@ def test_a_flood_of_results_displaces_none_of_another_tenant(tmp_path):
         reply = server.ask("GET", place, token=mine)
         assert reply.status == 200 and reply.json()["result"]["stdout"] == "mine\n", reply.body
         assert server.metric(KEPT) == KEPT_MAX
+
+
+HOLDS = {"args": ["sh", "-c", "read a"], "limits": {"memory": "32m"}}
+
+
+def test_waiting_is_fair_by_tenant_and_says_its_position(tmp_path):
+    """One tenant has six runs in the queue; the other's first waits for one turn, not for six, and both are told."""
+    with engines.Engine(tmp_path / "e", options=["--warm", "", "--slots", "1", "--queue", "32", "--share", "100"]) as warm, \
+         gateway.Gateway(tmp_path / "g", env=warm.variables()) as server:
+        mine, other = server.token("mine"), server.token("other")
+
+        def begin(token, **more):
+            reply = server.ask("POST", "/v1/executions", {**HOLDS, **more}, token=token, Prefer="respond-async")
+            assert reply.status == 202, reply.body
+            return reply.headers["Location"]
+
+        def about(place, token):
+            row = server.ask("GET", place, token=token).json()
+            return row["status"], row.get("position")
+
+        def position(place, token, expected):
+            assert wait_until(lambda: about(place, token) == ("queued", expected) or about(place, token)[0] == "done"), about(place, token)
+            assert about(place, token) == ("queued", expected)
+
+        first = begin(other)
+        assert wait_until(lambda: about(first, other)[0] == "running")
+        queue = [begin(other) for _ in range(6)]
+        position(queue[5], other, 5)
+        waits = begin(mine, args=["echo", "mine"])
+        position(waits, mine, 1)  # one of the other's goes before
+        position(queue[5], other, 6)
+        server.ask("DELETE", first, token=other)
+        assert wait_until(lambda: about(queue[0], other)[0] == "running"), about(queue[0], other)
+        position(waits, mine, 0)
+        server.ask("DELETE", queue[0], token=other)
+        assert wait_until(lambda: about(waits, mine)[0] == "done"), about(waits, mine)
+        events = server.ask("GET", waits + "/events", token=mine, Accept="application/x-ndjson").body.decode()
+        assert '"type":"queue"' in events.replace(" ", ""), events
+        assert [about(place, other)[0] for place in queue[2:]] == ["queued"] * 4
+        for place in queue:
+            server.ask("DELETE", place, token=other)
 
 
 class Peers:
