@@ -63,7 +63,7 @@ def _command(*args, caller=None, hooks=False):
     starts += 1
     program = str(SANDBOX_RUN_HOOKS if hooks else SANDBOX_RUN)
     words = [str(a) for a in args]
-    if caller == Callers.USER and words and words[0] in ("run", "exec", "plan") and not lacks(caller):
+    if caller == Callers.USER and words and words[0] in ("run", "exec", "plan", "agent", "profile") and not lacks(caller):
         words.insert(1, "--allow-degraded")
     return [*as_caller(caller), program, *words]
 

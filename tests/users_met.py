@@ -1,10 +1,13 @@
 """What users met in a first version, a line each: the tests that would have found it, and whether they pass.
 
-Usage: users_met.py [NUMBER]...      as root each line runs as root and, where a test has a caller, as an ordinary user
+Usage: users_met.py [--caller root|user] [NUMBER]...
        users_met.py --list           the lines without their tests
+
+Tests of both callers run as both in any case; --caller is for those to whom it does not matter.
 
 A line without tests says what became of it in its last column.
 """
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -103,6 +106,8 @@ def main(words):
         sys.stdout.write("".join(f"{number:4} {met}\n" for number, met, _ in MET))
         return 0
     failed = 0
+    if words[:1] == ["--caller"]:
+        os.environ["SBR_CALLER"], words = words[1], words[2:]
     for number, met, tests in MET:
         if words and number not in words:
             continue

@@ -92,63 +92,86 @@ static bool read_text(int dir_fd, const char *path, char text[TEXT_MAX])
     return n > 0;
 }
 
-/* The group of a process in the hierarchy of version 2; "": it has none. */
-static void group_of(pid_t pid, char ret[TEXT_MAX])
+/* Where the kernel counts, by version 2 of cgroups and by the hierarchy of version 1. */
+enum figure { FIGURE_CPU, FIGURE_MEMORY, FIGURE_PIDS, N_FIGURES };
+
+static const struct {
+    const char *file, *field; /* of version 2 */
+    const char *hierarchy, *file_v1;
+    uint64_t per_us; /* of version 1: units in a microsecond, for CPU time */
+} figures[N_FIGURES] = {
+    [FIGURE_CPU] = { "cpu.stat", "usage_usec ", "cpuacct", "cpuacct.usage", 1000 },
+    [FIGURE_MEMORY] = { "memory.current", "", "memory", "memory.usage_in_bytes", 1 },
+    [FIGURE_PIDS] = { "pids.current", "", "pids", "pids.current", 1 },
+};
+
+/* The path of a process in one hierarchy; "": it has none. */
+static void group_of(pid_t pid, const char *hierarchy, char ret[TEXT_MAX])
 {
-    char path[40], text[TEXT_MAX], *line;
+    char path[40], text[TEXT_MAX], *save = NULL;
+    size_t len = strlen(hierarchy);
 
     ret[0] = '\0';
     snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
-    if (!read_text(AT_FDCWD, path, text) || !(line = strstr(text, "0::/")))
+    if (!read_text(AT_FDCWD, path, text))
         return;
-    line[strcspn(line, "\n")] = '\0';
-    snprintf(ret, TEXT_MAX, "%s%s", GROUPS, line + strlen("0::"));
+    /* NUMBER:HIERARCHY[,HIERARCHY]:PATH */
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        char *names = strchr(line, ':'), *group = names ? strchr(names + 1, ':') : NULL;
+
+        for (char *at = names; at && at < group; at = strpbrk(at + 1, ",:"))
+            if (!strncmp(at + 1, hierarchy, len) && strchr(",:", at[1 + len]))
+                snprintf(ret, TEXT_MAX, "%s", group + 1);
+    }
 }
 
-/* The run's own group: that of the child of its supervisor which is in another one.  -1: the run
- * has none, or an engine's sandbox. */
-static int open_group(pid_t pid)
+/* That of the child of the run's supervisor which is in another group; false: the run has none, or
+ * an engine's sandbox. */
+static bool find_group(pid_t pid, const char *hierarchy, char ret[TEXT_MAX])
 {
-    char path[64], children[TEXT_MAX], own[TEXT_MAX], group[TEXT_MAX], *at, *end;
+    char path[64], children[TEXT_MAX], own[TEXT_MAX], *at, *end;
 
-    group_of(pid, own);
+    group_of(pid, hierarchy, own);
     snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
     if (!read_text(AT_FDCWD, path, children))
-        return -1;
+        return false;
     for (at = children; strtol(at, &end, 10) > 0 && end != at; at = end) {
-        group_of((pid_t)strtol(at, NULL, 10), group);
-        if (group[0] && strcmp(group, own) != 0)
-            return open(group, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        group_of((pid_t)strtol(at, NULL, 10), hierarchy, ret);
+        if (ret[0] && strcmp(ret, own) != 0)
+            return true;
     }
-    return -1;
+    return false;
 }
 
-static bool read_number(int dir_fd, const char *file, const char *field, uint64_t *ret)
+static bool read_figure(pid_t pid, enum figure which, uint64_t *ret)
 {
-    char text[TEXT_MAX], *at = text;
+    bool v2 = access(GROUPS "/cgroup.controllers", F_OK) == 0;
+    const char *hierarchy = v2 ? "" : figures[which].hierarchy;
+    char group[TEXT_MAX], path[TEXT_MAX], text[TEXT_MAX], *at = text;
 
-    if (dir_fd < 0 || !read_text(dir_fd, file, text))
+    if (!find_group(pid, hierarchy, group) ||
+        snprintf(path, sizeof(path), GROUPS "/%s%s/%s", hierarchy, group,
+                 v2 ? figures[which].file : figures[which].file_v1) >= (int)sizeof(path) ||
+        !read_text(AT_FDCWD, path, text) || (v2 && !(at = strstr(text, figures[which].field))))
         return false;
-    if (field && !(at = strstr(text, field)))
-        return false;
-    *ret = strtoull(at + (field ? strlen(field) : 0), NULL, 10);
+    *ret = strtoull(at + (v2 ? strlen(figures[which].field) : 0), NULL, 10) /
+           (v2 ? 1 : figures[which].per_us);
     return true;
 }
 
 /* "-": what is not known. */
 static void print_stats(void *context, const struct docker_named *one)
 {
-    scoped_fd int group = open_group(one->pid);
     char memory[24] = "-", pids[24] = "-", cpu[24] = "-";
     uint64_t value;
 
     (void)context;
-    if (read_number(group, "memory.current", NULL, &value))
+    if (read_figure(one->pid, FIGURE_MEMORY, &value))
         amount_of_bytes(value, memory, sizeof(memory));
-    if (read_number(group, "pids.current", NULL, &value))
+    if (read_figure(one->pid, FIGURE_PIDS, &value))
         snprintf(pids, sizeof(pids), "%" PRIu64, value);
-    if (read_number(group, "cpu.stat", "usage_usec ", &value))
-        snprintf(cpu, sizeof(cpu), "%.2f s", (double)value / 1e6);
+    if (read_figure(one->pid, FIGURE_CPU, &value))
+        snprintf(cpu, sizeof(cpu), "%.2fs", (double)value / 1e6);
     printf("%-24s  %10s  %10s  %6s\n", one->name, cpu, memory, pids);
 }
 

@@ -21,10 +21,11 @@ const char *progress_doing(const char *stage)
     return NULL;
 }
 
-/* Compiling is waited for by everyone who compiles; in a pipe only what comes once is news. */
+/* Compiling and checking come with every run; in a pipe only what comes once is news. */
 static bool is_news(const struct progress *progress, const char *stage)
 {
-    return !progress->piped || strcmp(stage, stage_name(STAGE_COMPILE)) != 0;
+    return !progress->piped || !strcmp(stage, stage_name(STAGE_PREPARE)) ||
+           !strcmp(stage, stage_name(STAGE_INSTALL));
 }
 
 static const char *title_of_stage(const struct progress *progress, const sbr_request *req,
@@ -50,6 +51,8 @@ const char *progress_title(const struct progress *progress, const sbr_request *r
                  (unsigned long long)event->files, (unsigned long long)(event->bytes >> 20));
         return text;
     case SBR_EVENT_QUEUE:
+        if (progress->piped) /* an engine that is busy is asked by many, who would all read it */
+            return NULL;
         snprintf(text, 120, "waiting for the engine, %u before this one", event->queue_before);
         return event->queue_before ? text : "waiting for the engine";
     default:

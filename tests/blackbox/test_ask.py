@@ -167,7 +167,7 @@ def is_foretold(terminal):
         terminal.type(key)
         terminal.feed(0.05)
     terminal.wait(lambda: "for this run" in terminal.text or "said hello" in terminal.text)
-    if QUESTION in terminal.text:
+    if terminal.bytes.count(b"\x1b[?1049h") > terminal.bytes.count(b"\x1b[?1049l"):
         answer(terminal, "n")
     terminal.wait(lambda: "said hello" in terminal.text or "no way" in terminal.text)
     return "said hello" in terminal.text

@@ -1,10 +1,12 @@
 """--policy FILE: a policy of one's own is checked as the shipped ones are, and holds inside."""
 import json
 import os
+import shutil
 import subprocess
 
 import pytest
 
+import machine_gives
 import support
 from support import result_of, sandbox_run
 
@@ -37,6 +39,29 @@ def test_one_that_may_allow_more_is_named_in_the_isolation(any_caller, write):
     plan = json.loads(sandbox_run("plan", "--json", "--policy", path, "--lang", "sh", "--code", "true",
                                   caller=any_caller).stdout)
     assert "the rules of a shipped policy" in plan["isolation"]["missing"]
+
+
+DEBUGGED = "int main(void)\n{\n    volatile int x = 41;\n    x++;\n    return x;\n}\n"
+STEPS = ("set disable-randomization off", "break 5", "run", "print x")
+
+
+@pytest.mark.container
+def test_debuggers_run_with_the_policy_of_the_manual(any_caller, folder):
+    machine_gives.skip_if(next((f"{name} is not installed" for name in ("gdb", "strace", "gcc") if not shutil.which(name)), None))
+    manual = (support.REPO / "docs/policies.md").read_text()
+    (folder / "debug.yaml").write_text(manual.partition("```yaml debug.yaml\n")[2].partition("```")[0])
+    (folder / "a.c").write_text(DEBUGGED)
+    subprocess.run(["gcc", "-g", "-O0", "-o", folder / "a.out", folder / "a.c"], check=True)
+
+    def inside(*words, policy=True):
+        options = ("--policy", folder / "debug.yaml") if policy else ()
+        return sandbox_run("exec", "--volume", f"{folder}:/src", *options, "--", *words, caller=any_caller)
+
+    gdb = ("gdb", "-nx", "-batch", *(word for step in STEPS for word in ("-ex", step)), "/src/a.out")
+    assert b"$1 = 42" in inside(*gdb).stdout
+    assert b"$1 = 42" not in inside(*gdb, policy=False).stdout, "the default policy has none"
+    assert b"exited with 42" in inside("strace", "/src/a.out").stderr
+    assert b"Operation not permitted" in inside("strace", "-p", "1").stderr, "init is nobody's to look into"
 
 
 @pytest.mark.parametrize("text, words, sentence", [
