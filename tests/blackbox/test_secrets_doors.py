@@ -124,7 +124,11 @@ def test_a_token_uses_what_the_operator_named_for_it(folder, api):
         assert http.ask("POST", "/v1/executions", ask, token=plain).status == 403
         reply = http.ask("POST", "/v1/executions", ask, token=named)
         made = http.ask("POST", "/v1/sessions", {"language": "python", "secrets": ["API_KEY"]}, token=named)
-        cell = http.ask("POST", f"/v1/sessions/{made.json()['id']}/execute", {"code": ASK.format(port=api.port)}, token=named)
+        cell = http.ask("POST", f"/v1/sessions/{made.json()['id']}/cells", {"code": ASK.format(port=api.port)}, token=named)
+        foreign = http.ask("POST", f"/v1/sessions/{made.json()['id']}/cells", {"code": "1"}, token=http.token(
+            "named", "--allow-host", f"localhost:{api.port}", "--network", "allow"))
+        http.ask("DELETE", f"/v1/sessions/{made.json()['id']}", token=named)
+        assert foreign.status == 403 and "the secret 'API_KEY'" in foreign.body.decode(), foreign.body
         assert http.ask("POST", "/v1/sessions", {"language": "python", "secrets": ["API_KEY"]}, token=plain).status == 403
         refused = http.ask("POST", "/v1/executions", {**ask, "secrets": ["OTHER_KEY"]}, token=named)
         given = http.ask("POST", "/v1/executions", {**ask, "secrets": [f"API_KEY={KEY}:localhost"]}, token=named)
