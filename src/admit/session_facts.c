@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "admit/grant_check.h"
+#include "base/text.h"
 
 void session_facts_done(struct session_facts *facts)
 {
@@ -34,14 +35,36 @@ static json_t *limits_of(const struct limits *limits)
     return all;
 }
 
+static void list_secrets(const struct secrets *secrets, struct session_facts *ret)
+{
+    size_t n = 0;
+
+    ret->secrets[0] = '\0';
+    for (size_t i = 0; i < secrets->n; i++)
+        n += (size_t)snprintf(ret->secrets + n, sizeof(ret->secrets) - n, "%s%s", i ? "," : "",
+                              secrets->at[i].name);
+}
+
+/* What only its secrets open is theirs: who may use them reaches their hosts. */
+static enum network_mode own_mode(const sbr_request *req)
+{
+    const struct network *network = &req->network;
+    bool empty = network->mode == NETWORK_ALLOW && !network->n_rules && !network->allow_dns;
+
+    return req->secrets.n && empty ? NETWORK_NONE : network->mode;
+}
+
 json_t *session_facts_write(const struct grant *grant, const sbr_request *req)
 {
-    return json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:b}", "token", grant->token_id,
+    struct session_facts facts;
+
+    list_secrets(&req->secrets, &facts);
+    return json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:b, s:s}", "token", grant->token_id,
                      "language", req->language ? req->language : "", "image",
                      req->image ? req->image : "", "limits", limits_of(&req->limits), "network",
-                     network_mode_name(req->network.mode), "allow_hosts",
+                     network_mode_name(own_mode(req)), "allow_hosts",
                      hosts_of(&req->network, NULL), "granted_hosts", hosts_of(&req->network, grant),
-                     "allow_dns", (int)req->network.allow_dns);
+                     "allow_dns", (int)req->network.allow_dns, "secrets", facts.secrets);
 }
 
 static int damaged(sbr_error *err)
@@ -114,6 +137,7 @@ int session_facts_read(const json_t *value, struct session_facts *ret, sbr_error
     if (read_text(value, "token", ret->token_id, sizeof(ret->token_id), err) == 0 &&
         read_text(value, "language", ret->language, sizeof(ret->language), err) == 0 &&
         read_text(value, "image", ret->image, sizeof(ret->image), err) == 0 &&
+        read_text(value, "secrets", ret->secrets, sizeof(ret->secrets), err) == 0 &&
         read_limits(json_object_get(value, "limits"), &ret->limits, err) == 0 &&
         read_network(value, ret, err) == 0)
         return 0;
@@ -146,6 +170,23 @@ static int check_network(const struct grant *grant, const struct config *config,
     for (size_t i = 0; i < granted->n_rules; i++)
         if (grant_check_host(grant, config, &granted->rules[i], ret) < 0)
             return refuse_host(&granted->rules[i], ret->bound, ret);
+    return 0;
+}
+
+static int check_secrets(const struct grant *grant, const char *list, struct refusal *ret)
+{
+    while (*list) {
+        size_t len = strcspn(list, ",");
+        char name[SECRET_MAX_NAME + 1];
+
+        snprintf(name, sizeof(name), "%.*s", (int)len, list);
+        if (!text_list_has(grant->secrets, name))
+            return refusal_set(ret, REFUSED_FORBIDDEN, BOUND_HOSTS, "",
+                               "the session has the secret '%s', which this token does not allow; "
+                               "make one of your own",
+                               name);
+        list += len + (list[len] == ',');
+    }
     return 0;
 }
 
@@ -187,7 +228,8 @@ int admit_cell(const struct grant *grant, const struct config *config,
     if (grant_check_language(grant, facts->language, ret) < 0 ||
         (language && grant_check_language(grant, language, ret) < 0) ||
         check_image(grant, facts->image, ret) < 0 || check_limits(grant, &facts->limits, ret) < 0 ||
-        check_network(grant, config, facts, ret) < 0)
+        check_network(grant, config, facts, ret) < 0 ||
+        check_secrets(grant, facts->secrets, ret) < 0)
         return -1;
     if (!timeout_ms)
         return 0;

@@ -16,6 +16,7 @@ struct session_facts {
     char image[REQUEST_MAX_PATH + 1]; /* empty: the host's own /usr */
     struct limits limits;
     struct network network;
+    char secrets[SECRETS_MAX * (SECRET_MAX_NAME + 1) + 1]; /* names, with commas */
     struct network granted; /* its rules that the token names, which are not open to every other */
 };
 

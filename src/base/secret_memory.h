@@ -1,5 +1,5 @@
-/* Memory for credentials: not swapped where the limits allow it, in no core file, wiped at its end.
- */
+/* Memory for credentials: not swapped where the limits allow it, in no core file, zeroes in a child
+ * that is forked, wiped at its end. */
 #ifndef BASE_SECRET_MEMORY_H
 #define BASE_SECRET_MEMORY_H
 

@@ -13,6 +13,7 @@
 #include "config/config.h"
 
 #define SHOWN_MAX 200 /* bytes of a text in a line; it may become six times as long */
+#define SECRETS_SHOWN 16
 
 static void put_text(struct jsonw *j, const char *key, const char *text)
 {
@@ -33,6 +34,21 @@ static const char *name_of(const sbr_request *req)
     return !req->language && req->args.n ? req->args.items[0] : NULL;
 }
 
+/* By name: who used which.  A line has room for these. */
+static void put_secrets(struct jsonw *j, const struct secrets *secrets)
+{
+    size_t shown = secrets->n < SECRETS_SHOWN ? secrets->n : SECRETS_SHOWN;
+
+    if (!secrets->n)
+        return;
+    jsonw_open(j, "secrets", '[');
+    for (size_t i = 0; i < shown; i++)
+        jsonw_text(j, NULL, secrets->at[i].name);
+    jsonw_close(j, ']');
+    if (shown < secrets->n)
+        jsonw_number(j, "more_secrets", secrets->n - shown);
+}
+
 /* No argument and no variable: they may be secrets. */
 static void put_request(struct jsonw *j, const sbr_request *req)
 {
@@ -47,6 +63,7 @@ static void put_request(struct jsonw *j, const sbr_request *req)
     put_text(j, "policy", req->policy ? req->policy : "default");
     jsonw_text(j, "network", network_mode_name(req->network.mode));
     jsonw_number(j, "hosts", req->network.n_rules);
+    put_secrets(j, &req->secrets);
     jsonw_close(j, '}');
 }
 

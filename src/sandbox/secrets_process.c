@@ -38,6 +38,8 @@ static int read_roots(char **ret, size_t *ret_len, sbr_error *err)
 
         if (fd >= 0)
             return fd_read_text(fd, ROOTS_MAX, ret, ret_len, err);
+        if (i == 0 && places[i] && places[i][0]) /* others might be trusted than the user chose */
+            return err_set_errno(err, "secrets", "cannot read SSL_CERT_FILE, '%.100s'", places[i]);
     }
     return err_set(
         err, SBR_E_UNSUPPORTED, "secrets",
@@ -136,8 +138,8 @@ static int keep_text(struct secrets_process *helper, size_t i, const void *data,
     return 0;
 }
 
-static int take_trust(struct secrets_process *helper, const struct secrets *secrets,
-                      const char *roots, size_t roots_len, sbr_error *err)
+static int take_trust(struct secrets_process *helper, const char *roots, size_t roots_len,
+                      sbr_error *err)
 {
     struct buf_reader in = { 0 };
     char *answer = fd_message_receive(helper->alive, SECRETS_MESSAGE_MAX, &in.len);
@@ -157,12 +159,11 @@ static int take_trust(struct secrets_process *helper, const struct secrets *secr
     } else {
         pem = buf_reader_bytes(&in, &pem_len);
         java = buf_reader_bytes(&in, &java_len);
-        if (in.failed || keep_text(helper, 0, roots, roots_len, pem, pem_len) < 0 ||
+        if (in.failed || !pem_len || keep_text(helper, 0, roots, roots_len, pem, pem_len) < 0 ||
             keep_text(helper, 1, pem, pem_len, NULL, 0) < 0 ||
             keep_text(helper, 2, java, java_len, NULL, 0) < 0)
             r = err_set(err, SBR_E_SYSTEM, "secrets", "cannot take the helper's certificate");
     }
-    (void)secrets;
     secret_memory_free(answer);
     return r;
 }
@@ -192,7 +193,7 @@ int secrets_process_start(struct secrets_process *helper, const struct secrets *
         return r;
     if (send_secrets(helper, secrets) < 0 && errno != EPIPE)
         return err_set_errno(err, "secrets", "cannot hand the secrets over");
-    return take_trust(helper, secrets, roots, len, err);
+    return take_trust(helper, roots, len, err);
 }
 
 void secrets_process_stop(struct secrets_process *helper)

@@ -100,7 +100,7 @@ static void way_init(struct way *way, struct stream *stream)
     way->body.state = HTTP_IN_OTHER;
     way->body.seen = note_text;
     way->body.context = way;
-    buf_init(&way->ready, 2 * STREAM_WINDOW);
+    buf_init(&way->ready, 3 * STREAM_WINDOW);
 }
 
 static void way_done(struct way *way)
@@ -202,6 +202,15 @@ static ssize_t give_body(nghttp2_session *session, int32_t id, uint8_t *data, si
         }
     }
     return (ssize_t)n;
+}
+
+/* A steady stream is never taken whole: what is taken goes before it fills the room. */
+static void drop_taken(struct way *way)
+{
+    if (way->taken < STREAM_WINDOW)
+        return;
+    buf_drop(&way->ready, way->taken);
+    way->taken = 0;
 }
 
 static void go_on(struct stream *stream, enum http2_end to)
@@ -371,6 +380,7 @@ static int on_body(nghttp2_session *session, uint8_t flags, int32_t id, const ui
         return 0;
     }
     way->owed += len;
+    drop_taken(way);
     if (!http_stream_feed(&way->body, (const char *)data, len, &way->ready))
         return NGHTTP2_ERR_CALLBACK_FAILURE;
     go_on(stream, other(side->end));

@@ -5,6 +5,8 @@
 #include <openssl/x509v3.h>
 #include <string.h>
 
+#define READ_BUFFER (64 << 10)
+
 /* The program's client names the host that it wants: it must be the one that is dialled. */
 static int check_name(SSL *ssl, int *alert, void *unused)
 {
@@ -52,8 +54,8 @@ static int choose_protocol(SSL *ssl, const unsigned char **ret, unsigned char *r
 
 int tls_prepare(struct helper *helper, sbr_error *err)
 {
-    const long mode = SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                      SSL_MODE_RELEASE_BUFFERS;
+    const long mode = SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER;
+    SSL_CTX **const contexts[] = { &helper->inside, &helper->outside };
 
     helper->inside = SSL_CTX_new(TLS_server_method());
     helper->outside = SSL_CTX_new(TLS_client_method());
@@ -62,8 +64,11 @@ int tls_prepare(struct helper *helper, sbr_error *err)
         !SSL_CTX_set_min_proto_version(helper->outside, TLS1_2_VERSION) ||
         !SSL_CTX_use_PrivateKey(helper->inside, helper->authority.leaf_key))
         return err_set(err, SBR_E_SYSTEM, "secrets", "cannot set TLS up");
-    SSL_CTX_set_mode(helper->inside, mode);
-    SSL_CTX_set_mode(helper->outside, mode);
+    for (size_t i = 0; i < ARRAY_LEN(contexts); i++) {
+        SSL_CTX_set_mode(*contexts[i], mode);
+        SSL_CTX_set_read_ahead(*contexts[i], 1); /* a record is two reads otherwise */
+        SSL_CTX_set_default_read_buffer_len(*contexts[i], READ_BUFFER);
+    }
     SSL_CTX_set_options(helper->outside, SSL_OP_IGNORE_UNEXPECTED_EOF);
     SSL_CTX_set_options(helper->inside, SSL_OP_IGNORE_UNEXPECTED_EOF | SSL_OP_NO_TICKET);
     SSL_CTX_set_session_cache_mode(helper->inside, SSL_SESS_CACHE_OFF);

@@ -255,7 +255,7 @@ static bool feed(struct tunnel *t, struct half *half, const char *data, size_t l
 }
 
 /* 1: something moved, 0: waits, -1: broken. */
-static int write_out(struct half *half)
+static int write_out(const struct tunnel *t, struct half *half)
 {
     ssize_t n = side_write(half->to, half->out.data + half->sent, half->out.len - half->sent);
 
@@ -263,7 +263,8 @@ static int write_out(struct half *half)
         return n == SIDE_WAITS ? 0 : -1;
     half->sent += (size_t)n;
     if (half->sent == half->out.len) {
-        explicit_bzero(half->out.data, half->out.len); /* a value may have been in it */
+        if (half->to == &t->outside) /* a value may have been in it */
+            explicit_bzero(half->out.data, half->out.len);
         half->sent = half->out.len = 0;
     }
     return 1;
@@ -307,7 +308,7 @@ static int step(struct tunnel *t, struct half *half)
     if (half->out.len == half->sent)
         take_frames(t, half);
     if (half->out.len > half->sent)
-        return write_out(half);
+        return write_out(t, half);
     if (half->ended)
         return finish(half);
     n = side_read(half->from, data, sizeof(data));

@@ -426,6 +426,8 @@ int client_config_find_registries(const struct stage_def *def, const char *home,
     if (r == 0)
         r = registries_find(def, text.data ? text.data : "", &ret->network, err);
     if (r == 0)
+        r = credentials_spread(&ret->secrets, &ret->network, err);
+    if (r == 0)
         r = credentials_find_plain(&ret->secrets, text.data ? text.data : "", err);
     if (r == 0)
         keep_asked(&ret->secrets, &ret->network);

@@ -219,6 +219,22 @@ static void leave_out(const char *data, size_t len, const char *name, struct buf
     (void)buf_add(ret, data, (size_t)(end - data));
 }
 
+/* What is written in another way than Maven's own would go inside with its password. */
+static int refuse_rest(const struct buf *rest, sbr_error *err)
+{
+    static const char *const names[] = { "<password", "<passphrase", "<privateKey", "<httpHeaders",
+                                         "<servers ", "<server ", "<proxies ", "<proxy " };
+
+    for (size_t i = 0; rest->len && i < ARRAY_LEN(names); i++)
+        if (memmem(rest->data, rest->len, names[i], strlen(names[i])))
+            return err_set(err, SBR_E_UNSUPPORTED, "config",
+                           "settings.xml has %s…> in a place or form that is not understood, and "
+                           "with it a password could reach an installer: write it within "
+                           "<servers> or <proxies>, without attributes",
+                           names[i]);
+    return 0;
+}
+
 int credential_take_maven(const char *data, size_t len, struct secrets *found, struct buf *ret,
                           sbr_error *err)
 {
@@ -235,6 +251,8 @@ int credential_take_maven(const char *data, size_t len, struct secrets *found, s
         r = each_of(&all, "proxies", "proxy", proxy_of, found, err);
     leave_out(all.at, all.len, "servers", &servers);
     leave_out(servers.data ? servers.data : "", servers.len, "proxies", ret);
+    if (r == 0)
+        r = refuse_rest(ret, err);
     if (plain.data)
         explicit_bzero(plain.data, plain.len);
     buf_done(&plain);
@@ -447,11 +465,17 @@ static int add_machine(const struct piece *host, const struct piece *login,
     scoped_credential char *user = credential_value(login->at, login->len);
     scoped_credential char *secret = credential_value(password->at, password->len);
     struct authority to = { host->at, host->len, false };
+    size_t n = found->n;
 
     if (!host->len || !password->len)
         return 0;
-    return user && secret ? credential_basic(found, &to, user, secret, err)
-                          : err_set_oom(err, "config");
+    if (!user || !secret)
+        return err_set_oom(err, "config");
+    if (credential_basic(found, &to, user, secret, err) < 0)
+        return err->code;
+    if (found->n > n) /* clients compare the name alone */
+        found->at[n].any_port = !memchr(host->at, ':', host->len);
+    return 0;
 }
 
 int credential_take_netrc(const char *data, size_t len, struct secrets *found, sbr_error *err)

@@ -287,7 +287,9 @@ int credential_proxy(struct secrets *found, const char *address, sbr_error *err)
                        (int)(scheme - address), address);
     if (!credential_authority(at, (size_t)(end - at), &host) ||
         !rule_of(&(struct authority){ host.at, host.len, true }, &rule))
-        return 0;
+        return err_set(err, SBR_E_INVALID, "config",
+                       "the proxy of the package managers is no http://HOST:PORT, and they reach "
+                       "their registries by no other way; mend its address, or unset it");
     user = memrchr(at, '@', (size_t)(end - at));
     if (user) {
         credentials = credential_value(at, (size_t)(user - at));
@@ -332,8 +334,10 @@ static const char *pass_user(const char *data, const char *at, const char *end,
     struct authority host;
 
     err->code = 0;
-    if (!user || !is_web(data, at)) /* a user of ssh is no secret */
+    if (!user)
         return from;
+    if (!is_web(data, at)) /* a user of ssh is no secret; a password is, and nothing can use it */
+        return memchr(from, ':', (size_t)(user - from)) ? user + 1 : from;
     host =
         (struct authority){ user + 1, (size_t)(stop - user - 1), !strncasecmp(at - 4, "http", 4) };
     (void)!add_user(found, &host, from, (size_t)(user - from), err);

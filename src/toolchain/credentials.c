@@ -218,6 +218,43 @@ enum credential_variable credentials_take_variable(const char *name, const char 
                : CREDENTIAL_STAYS;
 }
 
+static bool has_own(const struct secrets *found, const struct host_rule *rule)
+{
+    for (size_t i = 0; i < found->n; i++)
+        if (!strcmp(found->at[i].name, rule->text))
+            return true;
+    return false;
+}
+
+/* HOST:PORT both, with the same host. */
+static bool is_same_host(const struct host_rule *one, const struct host_rule *other)
+{
+    const char *colon = strrchr(one->text, ':'), *its = strrchr(other->text, ':');
+
+    return colon && its && one->port && other->port && colon - one->text == its - other->text &&
+           !strncasecmp(one->text, other->text, (size_t)(colon - one->text));
+}
+
+int credentials_spread(struct secrets *found, const struct network *network, sbr_error *err)
+{
+    size_t before = found->n;
+
+    for (size_t i = 0; i < before; i++)
+        for (size_t k = 0; found->at[i].any_port && k < network->n_rules; k++) {
+            struct host_rule rule = network->rules[k];
+            struct secret one = found->at[i];
+
+            if (!is_same_host(&rule, &one.hosts[0]) || has_own(found, &rule))
+                continue;
+            rule.anywhere = true;
+            one.hosts = &rule;
+            snprintf(one.name, sizeof(one.name), "%.*s", SECRET_MAX_NAME, rule.text);
+            if (secrets_add(found, &one, err) < 0)
+                return err->code;
+        }
+    return 0;
+}
+
 /* True when the text has an address of that host without TLS. */
 static bool asks_plainly(const char *text, const char *host, size_t len)
 {

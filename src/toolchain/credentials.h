@@ -10,6 +10,7 @@
 #define TOOLCHAIN_CREDENTIALS_H
 
 #include "base/buf.h"
+#include "model/network.h"
 #include "model/secret.h"
 
 /* How a client writes its configuration. */
@@ -43,6 +44,10 @@ enum credential_variable credentials_take_variable(const char *name, const char 
  * trusts them, and the client trusts the way out. */
 bool credentials_is_roots(const char *variable);
 int credentials_trust(struct secrets *found, const char *path, sbr_error *err) must_check;
+/* Credentials of a name with every port get a copy for each other port that `network` has it with.
+ * Before credentials_find_plain(). */
+int credentials_spread(struct secrets *found, const struct network *network, sbr_error *err)
+    must_check;
 /* Marks what may go out without TLS: hosts that `text`, all of the configuration, asks by http. */
 int credentials_find_plain(struct secrets *found, const char *text, sbr_error *err) must_check;
 

@@ -125,6 +125,7 @@ def installer(caller, folder, program=""):
         return words(*options, "--lang", language, "--code", code, env=env)
 
     run.home = home
+    run.caller = caller
     run.words = words
     return run
 

@@ -257,6 +257,44 @@ def authority(tmp_path_factory):
     return cert, key
 
 
+def test_netrc_names_a_host_with_every_port(any_caller, folder, authority):
+    """As clients have it; the way out asks with it, and the file does not come inside."""
+    install = installer(any_caller, folder)
+    with serving(authority) as registry:
+        registry.wants = BASIC_HEADER
+        set_pip(registry, install.home, folder)
+        (install.home / ".netrc").write_text(f"machine other.example login me password {CANARY}1\n"
+                                             f"machine localhost login me password {CANARY}\n")
+        result = install("--dep", "curious", code="import curious; print(curious.SAID)",
+                         env={"SSL_CERT_FILE": str(authority[0]), "PIP_INDEX_URL": registry.url})
+        assert result["exit_code"] == 0 and result["stdout"].startswith("scanned\nread "), result
+    assert not has_canary(result)
+
+
+# Configuration whose credentials could not be kept apart is refused: no client gets it as it is.
+BROKEN = {
+    "proxy": ({}, {"https_proxy": f"http://me:{CANARY}@:port:"}, "the proxy of the package managers is no http://HOST:PORT"),
+    "form": ({".m2/settings.xml": f"<settings><servers x='y'><server ><password>{CANARY}</password></server ></servers ></settings>"},
+             {}, "in a place or form that is not understood"),
+    "roots": ({}, {"SSL_CERT_FILE": "/nowhere/roots.pem"}, "cannot read SSL_CERT_FILE"),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_what_cannot_be_kept_apart_is_refused(install, registry, what):
+    files, env, why = BROKEN[what]
+    for name, text in files.items():
+        (install.home / name).parent.mkdir(parents=True, exist_ok=True)
+        (install.home / name).write_text(text)
+    java = bool(files)
+    done = support.sandbox_run("run", "--dep", "org.example:curious:1.0" if java else "curious", "--lang",
+                               "java" if java else "python", "--code", "", timeout=120, caller=install.caller, env={
+                                   "HOME": str(install.home), "SANDBOX_RUN_CACHE": str(install.home.parent / "cache"),
+                                   **({} if java else {"PIP_INDEX_URL": with_user(registry, "simple")}), **env})
+    assert done.returncode == 125 and why in done.stderr.decode(), done
+    assert CANARY not in done.stderr.decode() and not registry.asked
+
+
 def entries(cache):
     return {entry for kind in ("layer", "artifact") for entry in cache.glob(f"{kind}/*")}
 
