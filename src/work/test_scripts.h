@@ -86,12 +86,15 @@
     "\") ++n \" - \" file \": \" $0; if (bad) printf \"%s\", why; why = \"\" }' "                  \
     "${TMPDIR:-/tmp}/tap > " report "; exit $status"
 
-/* Tape prints one list for all its files. */
+/* Tape prints one list for all its files: those that a script of the project names, or all. */
 #define TEST_SCRIPT_TAPE                                                                           \
-    "PATH=$PWD/node_modules/.bin:$PATH; [ $# -gt 0 ] || { find test tests test.js "                \
-    "tests.js -name node_modules -prune -o -name '*.js' -print 2> /dev/null | LC_ALL=C "           \
-    "sort > ${TMPDIR:-/tmp}/files; set -- $(xargs grep -lE \"['\\\"]tape['\\\"]\" < "              \
-    "${TMPDIR:-/tmp}/files); }; exec tape \"$@\""
+    "PATH=$PWD/node_modules/.bin:$PATH; [ $# -gt 0 ] || eval \"set -- $(node -p "                  \
+    "\"(Object.values(require('./package.json').scripts || {}).map((one) => "                      \
+    "/(?:^|[\\s;&])tape\\s+([^&|;]+)/.exec(one)).find(Boolean) || ['', ''])[1]\")\"; [ "           \
+    "$# -gt 0 ] || { find test tests test.js tests.js -name node_modules -prune -o "               \
+    "-name '*.js' -print 2> /dev/null | LC_ALL=C sort > ${TMPDIR:-/tmp}/files; set -- "            \
+    "$(xargs grep -lE \"['\\\"]tape['\\\"]\" < ${TMPDIR:-/tmp}/files); }; exec tape "              \
+    "\"$@\""
 
 /* Jasmine has no report of cases: a helper adds one that every version takes. */
 #define TEST_SCRIPT_JASMINE(report)                                                                \
