@@ -2,7 +2,7 @@
 """Projects of the registries with their own tests, and small ones with real runners: each case is one of `test`.
 Small projects with real checkers and build tools: `verify` fails for what each finds, `build` has what each makes.
 
-Usage: real_suites.py [NAME]...     needs the registries; the names are those of SUITES, CHECKS and BUILDS; without one, all
+Usage: real_suites.py [NAME]...     needs the registries; the names are those of PROJECTS, SUITES, RUNNERS, CHECKS and BUILDS; without one, all
 """
 import json
 import os
@@ -11,85 +11,15 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
-import urllib.parse
-import xml.etree.ElementTree as tree
+import time
 import zipfile
 
 import support
-
-PATIENCE = 900  # seconds, for a slow registry or machine
-
-
-def command(words, folder, check=True, **env):
-    return subprocess.run([str(word) for word in words], cwd=folder, check=check, timeout=PATIENCE,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, **env})
-
-
-def unpack(archive, folder):
-    with tarfile.open(archive) as file:
-        file.extractall(folder)  # of a pinned version
-    return next(path for path in folder.iterdir() if path.is_dir())
-
-
-def junit_cases(text):
-    found = {}
-    for case in tree.fromstring(text).iter("testcase"):
-        ends = {end.tag for end in case} & {"failure", "error", "skipped"}
-        found["::".join(filter(None, (case.get("classname"), case.get("name"))))] = (ends or {"passed"}).pop()
-    return found
-
-
-def python(folder):
-    command(["/usr/bin/python3", "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", "--no-build-isolation",
-             "toolz==0.12.1"], folder)
-    place = unpack(next(folder.glob("*.tar.gz")), folder)
-    command(["/usr/bin/python3", "-m", "pytest", "-q", "-o", "junit_family=xunit1", "--junitxml=../bare.xml"], place,
-            check=False)
-    return place, junit_cases((folder / "bare.xml").read_text())
-
-
-def npm(folder):
-    """With the package's own package.json: what it needs for its development is installed as a layer."""
-    command(["npm", "pack", "--silent", "@fastify/error@4.1.0"], folder)
-    place = folder / "package"
-    unpack(next(folder.glob("*.tgz")), folder)
-    command(["node", "--test", "--test-reporter=junit", "--test-reporter-destination=../bare.xml"], place, check=False)
-    return place, {name.removeprefix("test::"): end for name, end in junit_cases((folder / "bare.xml").read_text()).items()}
-
-
-def go_cases(text):
-    events = [json.loads(line) for line in text.splitlines() if line.startswith(b"{")]
-    ends = {"pass": "passed", "fail": "failure", "skip": "skipped"}
-    return {f"{one['Package']}::{one['Test']}": ends[one["Action"]] for one in events
-            if one.get("Test") and one["Action"] in ends}
-
-
-def go(folder):
-    module = json.loads(command(["go", "mod", "download", "-json", "github.com/hashicorp/go-multierror@v1.1.1"], folder,
-                                GOMODCACHE=str(folder / "modules")).stdout)
-    command(["cp", "-r", "--no-preserve=mode", module["Dir"], "project"], folder)
-    command(["chmod", "-R", "u+w", "modules"], folder)
-    place = folder / "project"
-    if not (place / "go.mod").exists():
-        command(["go", "mod", "init", "github.com/hashicorp/go-multierror"], place)
-    return place, go_cases(command(["go", "test", "-json", "./..."], place, check=False).stdout)
-
-
-def rust(folder):
-    (folder / "Cargo.toml").write_text('[package]\nname = "x"\nversion = "0.1.0"\n[dependencies]\nsemver = "=1.0.20"\n')
-    (folder / "src").mkdir()
-    (folder / "src/lib.rs").touch()
-    command(["cargo", "vendor", "-q"], folder)
-    place = folder / "vendor/semver"
-    (place / "Cargo.toml").write_text((place / "Cargo.toml").read_text() + "\n[workspace]\n")
-    text = command(["cargo", "test", "--no-fail-fast"], place, check=False).stdout.decode()
-    ends = {"ok": "passed", "FAILED": "failure", "ignored": "skipped"}
-    lines = [line[5:].rsplit(" ... ", 1) for line in text.splitlines() if line.startswith("test ") and " ... " in line]
-    command(["cargo", "clean"], place)
-    return place, {name: ends[end] for name, end in lines}
-
+from suites import bare, sources
+from suites.bare import junit_cases
+from suites.sources import PATIENCE, command
+from suites.table import PROJECTS
 
 POM = """<project><modelVersion>4.0.0</modelVersion><groupId>commons-cli</groupId><artifactId>commons-cli</artifactId>
 <version>1.5.0</version>
@@ -102,20 +32,13 @@ POM = """<project><modelVersion>4.0.0</modelVersion><groupId>commons-cli</groupI
 """
 
 
-def java(folder):
+def java(name, version):
     """The archives of sources have no pom.xml; that of the project asks for plugins that check its licences."""
-    place, client = folder / "project", ["mvn", "-q", "-B", f"-Dmaven.repo.local={folder}/repository"]
-    for archive, target in (("sources", "main"), ("test-sources", "test")):
-        command([*client, "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy", "-DoutputDirectory=.",
-                 f"-Dartifact=commons-cli:commons-cli:1.5.0:jar:{archive}"], folder)
-        with zipfile.ZipFile(folder / f"commons-cli-1.5.0-{archive}.jar") as file:
-            file.extractall(place / "src" / target / "java")
-    (place / "pom.xml").write_text(POM)
-    command([*client, "test"], place, check=False)
-    bare = {name: end for report in place.glob("target/surefire-reports/TEST-*.xml")
-            for name, end in junit_cases(report.read_text()).items()}
-    shutil.rmtree(place / "target")
-    return place, bare
+    def make(folder):
+        place = sources.maven(f"{name}:{name}", version, folder)
+        (place / "pom.xml").write_text(POM.replace("commons-cli", name).replace("1.5.0", version))
+        return place, bare.copied(bare.maven)(place, folder)
+    return make
 
 
 LAUNCHER = "org.junit.platform:junit-platform-console-standalone:1.10.2"
@@ -152,51 +75,56 @@ def of_runner(version, test, wanted):
     return make
 
 
-def sdist(name, version, *needed):
-    """A source archive of Python's registry, tested bare in a `venv` with the project installed and what its tests need."""
-    def make(folder):
-        page = command(["curl", "-fsSL", f"https://pypi.org/simple/{name}/"], folder).stdout.decode()
-        link = next(one for one in re.findall(r'href="([^"#]+)', page) if one.endswith(f"-{version}.tar.gz"))
-        archive = folder / link.rsplit("/", 1)[1]
-        command(["curl", "-fsSL", "-o", archive, urllib.parse.urljoin(f"https://pypi.org/simple/{name}/", link)], folder)
-        place = unpack(archive, folder)
-        shutil.copytree(place, folder / "bare")
-        command(["/usr/bin/python3", "-m", "venv", "--without-pip", "environment"], folder)
-        tool = folder / "environment/bin/python3"
-        command(["/usr/bin/python3", "-m", "pip", "--python", tool, "install", "-q", "-e", "./bare", "pytest", *needed], folder)
-        command([tool, "-m", "pytest", "-q", "-o", "junit_family=xunit1", "--junitxml=../bare.xml"], folder / "bare", check=False)
-        return place, junit_cases((folder / "bare.xml").read_text())
-    return make
-
-
-def crate(name, version):
-    """A crate as it was published, tested where it was unpacked."""
-    def make(folder):
-        command(["curl", "-fsSL", "-o", "archive.tar.gz", f"https://static.crates.io/crates/{name}/{name}-{version}.crate"], folder)
-        place = unpack(folder / "archive.tar.gz", folder)
-        shutil.copytree(place, folder / "bare")
-        text = command(["cargo", "test", "--no-fail-fast"], folder / "bare", check=False).stdout.decode()
-        ends = {"ok": "passed", "FAILED": "failure", "ignored": "skipped"}
-        lines = [line[5:].rsplit(" ... ", 1) for line in text.splitlines() if line.startswith("test ") and " ... " in line]
-        return place, {case: ends[end] for case, end in lines if end in ends}
-    return make
-
-
 IN_GROUP = "describe('group', () => { it('good', () => {}); it('bad', () => { throw new Error('no'); }); it.skip('late', () => {}); });\n"
 SUITES = {
-    # src layout, dependency groups, flit; a compiled module; a manifest that names files; fixtures in the tree
-    "itsdangerous": sdist("itsdangerous", "2.2.0", "freezegun"), "markupsafe": sdist("markupsafe", "2.1.5"),
-    "semver": crate("semver", "1.0.20"), "itoa": crate("itoa", "1.0.11"), "walkdir": crate("walkdir", "2.5.0"),
-    "python": python, "npm": npm, "go": go, "rust": rust, "java": java, "junit": junit,
+    "java": java("commons-cli", "1.5.0"), "codec": java("commons-codec", "1.11"), "junit": junit,
     "mocha": of_runner("mocha@10.8.2", IN_GROUP,
-                       {"group::good": "passed", "group::bad": "failure", "group::late": "skipped"}),
+                       {"group::good": "passed", "group::bad": "failed", "group::late": "skipped"}),
     "jest": of_runner("jest@29.7.0", IN_GROUP,
-                      {"group good": "passed", "group bad": "failure", "group late": "skipped"}),
+                      {"group good": "passed", "group bad": "failed", "group late": "skipped"}),
     "vitest": of_runner("vitest@1.6.0", "import { describe, it } from 'vitest';\n" + IN_GROUP,
                         {f"a.test.js::group > {one}": end for one, end in
-                         (("good", "passed"), ("bad", "failure"), ("late", "skipped"))}),
+                         (("good", "passed"), ("bad", "failed"), ("late", "skipped"))}),
 }
-OURS = {"failed": "failure"}
+ENDS = {"good": "passed", "bad": "failed"}
+THREE = {**ENDS, "late": "skipped"}
+PYTHON = "def test_good():\n    pass\n\n\ndef test_bad():\n    assert 1 == 2\n"
+OF_PYTHON = {f"checks.test_a::test_{name}": end for name, end in ENDS.items()}
+# Small projects of our own with real runners: their files, what of `test` is given, and the cases.
+RUNNERS = {
+    "ava": ({"package.json": '{"devDependencies": {"ava": "6.1.3"}}',
+             "test.mjs": "import test from 'ava';\ntest('good', t => t.pass());\ntest('bad', t => t.is(1, 2));\ntest.skip('late', t => t.pass());\n"},
+            (), THREE),
+    "jasmine": ({"package.json": '{"devDependencies": {"jasmine": "5.2.0"}}', "spec/support/jasmine.json": '{"spec_dir": "spec", "spec_files": ["*.spec.js"]}',
+                 "spec/a.spec.js": "describe('group', () => { it('good', () => {}); it('bad', () => { throw new Error('no'); }); xit('late', () => {}); });\n"},
+                (), {f"group {name}": end for name, end in THREE.items()}),
+    "tap": ({"package.json": '{"devDependencies": {"tap": "16.3.10"}}',
+             "test/a.js": "const t = require('tap');\nt.test('good', (t) => { t.ok(true); t.end(); });\nt.test('bad', (t) => { t.equal(1, 2); t.end(); });\n"
+                          "t.test('late', { skip: true }, (t) => { t.end(); });\n"},
+            (), {f"test/a.js: {name}": end for name, end in THREE.items()}),
+    "karma": ({"package.json": '{"devDependencies": {"karma": "6.4.4", "karma-jasmine": "5.1.0", "karma-chrome-launcher": "3.2.0", "jasmine-core": "4.6.1"}}',
+               "karma.conf.js": "module.exports = (config) => config.set({ frameworks: ['jasmine'], files: ['a.spec.js'] });\n",
+               "a.spec.js": "describe('group', () => { it('good', () => {}); it('bad', () => { fail('no'); }); xit('late', () => {}); });\n"},
+              (), {f"group {name}": end for name, end in THREE.items()}),
+    "tox": ({"tox.ini": "[testenv]\nskip_install = true\ndeps = pytest\ncommands = pytest {posargs} checks\n", "checks/test_a.py": PYTHON},
+            ("--runner", "tox"), OF_PYTHON),
+    "nox": ({"noxfile.py": "import nox\n\n\n@nox.session\ndef tests(session):\n    session.install('pytest')\n    session.run('pytest', 'checks')\n",
+             "checks/test_a.py": PYTHON}, ("--runner", "nox"), OF_PYTHON),
+    "hatch": ({"pyproject.toml": "[tool.hatch.envs.default]\ndependencies = ['pytest']\n[tool.hatch.envs.default.scripts]\ntest = 'pytest {args:checks}'\n",
+               "checks/test_a.py": PYTHON}, ("--runner", "hatch"), OF_PYTHON),
+    "doctest": ({"a.py": '"""\n>>> 1 + 1\n2\n"""\n\n\ndef f():\n    """\n    >>> f()\n    1\n    """\n    return 2\n'}, ("--runner", "doctest"),
+                {"a::a": "passed", "a::a.f": "failed"}),
+    "nextest": ({"Cargo.toml": '[package]\nname = "a"\nversion = "0.1.0"\nedition = "2021"\n', ".config/nextest.toml": "",
+                 "src/lib.rs": "#[test]\nfn good() {}\n#[test]\nfn bad() { assert_eq!(1, 2); }\n#[test]\n#[ignore]\nfn late() {}\n"}, ("--runner", "nextest"), THREE),
+    "testthat": ({"DESCRIPTION": "Package: ab\nVersion: 1.0\nTitle: A\nSuggests: testthat\n", "NAMESPACE": "export(f)\n", "R/a.R": "f <- function() 1\n",
+                  "tests/testthat/test-a.R": "test_that('good', expect_equal(f(), 1))\ntest_that('bad', expect_equal(f(), 2))\ntest_that('late', skip('no'))\n"},
+                 (), {f"test-a.R: {name}": end for name, end in THREE.items()}),
+    "rspec": ({"spec/a_spec.rb": "describe 'group' do\n  it('good') { expect(1).to eq 1 }\n  it('bad') { expect(1).to eq 2 }\n  xit('late') { }\nend\n"},
+              (), {f"group {name}": end for name, end in THREE.items()}),
+    "busted": ({"spec/a_spec.lua": "describe('group', function()\n  it('good', function() assert.equal(1, 1) end)\n  it('bad', function() assert.equal(1, 2) end)\n"
+                                   "  pending('late')\nend)\n"}, (), {f"group {name}": end for name, end in THREE.items()}),
+}
+OURS = {"error": "failed"}
 
 # What `verify` has to find: files, then the tool and a word of its output.
 CHECKS = {
@@ -250,26 +178,77 @@ def build(name):
     return good
 
 
+def runner(name):
+    files, options, wanted = RUNNERS[name]
+    with tempfile.TemporaryDirectory(prefix="sbr-suite-", dir=os.environ.get("TMPDIR")) as folder:
+        place = project(pathlib.Path(folder), files)
+        done = support.sandbox_run("test", "--json", *options, place, timeout=PATIENCE)
+        found = json.loads(done.stdout)
+    cases = {one["name"]: OURS.get(one["outcome"], one["outcome"]) for one in found.get("cases", [])}
+    good = (found.get("runner"), cases) == (name, wanted)
+    print(f"{name}: {'its cases are reported' if good else json.dumps(found)[-3000:]}", flush=True)
+    return good
+
+
+def fetch(name, folder):
+    """The project's folder, and the cases of the bare runner."""
+    if name in SUITES:
+        return SUITES[name](folder)
+    row = PROJECTS[name]
+    place = row.source(row.name, row.version, folder)
+    return place, bare.copied(row.bare)(place, folder)
+
+
+def run(place, name):
+    """The cases, the whole report, and how long it took."""
+    began = time.monotonic()
+    done = support.sandbox_run("test", "--json", *(PROJECTS[name].options if name in PROJECTS else ()), place, timeout=PATIENCE)
+    found = json.loads(done.stdout)
+    cases = bare.named((one["name"], OURS.get(one["outcome"], one["outcome"])) for one in found.get("cases", []))
+    return cases, found, time.monotonic() - began
+
+
+def explained(name, case):
+    known = PROJECTS[name].different if name in PROJECTS else {}
+    return next((why for pattern, why in known.items() if re.search(pattern, case)), None)
+
+
 def compare(name):
     with tempfile.TemporaryDirectory(prefix="sbr-suite-", dir=os.environ.get("TMPDIR")) as folder:
-        place, bare = SUITES[name](pathlib.Path(folder))
+        place, outside = fetch(name, pathlib.Path(folder))
         os.chmod(folder, 0o755)
-        done = support.sandbox_run("test", "--json", place, timeout=PATIENCE)
-        found = json.loads(done.stdout)
-    ours = {one["name"]: OURS.get(one["outcome"], one["outcome"]) for one in found.get("cases", [])}
-    different = sorted(key for key in bare.keys() | ours.keys() if bare.get(key) != ours.get(key))
-    print(f"{name}: {found.get('runner')} bare {len(bare)} cases, ours {len(ours)}, different {len(different)}", flush=True)
+        ours, found, _ = run(place, name)
+        if name in PROJECTS:
+            again, repeated, seconds = run(place, name)
+            stages = [stage["name"] for stage in repeated.get("stages", [])]
+        else:
+            again, stages, seconds = ours, ["run"], 0
+    different = sorted(key for key in outside.keys() | ours.keys() if outside.get(key) != ours.get(key))
+    unexplained = [key for key in different if not explained(name, key)]
+    print(f"{name}: {found.get('runner')} bare {len(outside)} cases, ours {len(ours)}, different {len(different)}, "
+          f"unexplained {len(unexplained)}; again {','.join(stages)} {seconds:.1f} s", flush=True)
     for key in different[:10]:
-        print(f"  {key}: bare {bare.get(key)}, ours {ours.get(key)}")
+        print(f"  {key}: bare {outside.get(key)}, ours {ours.get(key)}: {explained(name, key) or 'why?'}")
     if not ours:
-        print(done.stdout[-2000:].decode(errors="replace"), done.stderr[-500:].decode(errors="replace"))
-    return bare and not different
+        print(json.dumps(found)[-2000:])
+    return outside and not unexplained and again == ours and stages[-1:] == ["run"] and "dependencies" not in stages
+
+
+def attempt(way, name):
+    """One that cannot even be fetched fails, and the others go on."""
+    try:
+        return way(name)
+    except (subprocess.SubprocessError, OSError, StopIteration, json.JSONDecodeError) as error:
+        said = (getattr(error, "stderr", None) or b"").decode(errors="replace")[-1500:]
+        print(f"{name}: {error!r} {said}", flush=True)
+        return False
 
 
 def main():
-    ways = {**dict.fromkeys(SUITES, compare), **dict.fromkeys(CHECKS, check), **dict.fromkeys(BUILDS, build)}
-    if not all([ways[name](name) for name in sys.argv[1:] or ways]):
-        sys.exit(1)
+    ways = {**dict.fromkeys([*PROJECTS, *SUITES], compare), **dict.fromkeys(RUNNERS, runner), **dict.fromkeys(CHECKS, check), **dict.fromkeys(BUILDS, build)}
+    bad = [name for name in sys.argv[1:] or ways if not attempt(ways[name], name)]
+    print(f"{len(sys.argv[1:] or ways) - len(bad)} passed, {len(bad)} failed" + "".join(f" {name}" for name in bad), flush=True)
+    sys.exit(bool(bad))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@
 /* What programs print for an error that a denial of these kinds has caused.  Without kinds no
  * denial is noted for it: `why` says what a sandbox does not have. */
 static const struct sign {
-    const char *text; /* in any case of letters */
+    const char *text; /* in any case of letters, unless it begins with a capital */
     unsigned int kinds;
     const char *why;
 } signs[] = {
@@ -102,6 +102,13 @@ static char *sentence_of(const struct denial *one)
     return text;
 }
 
+static bool shows(const char *message, const char *text)
+{
+    bool exact = *text >= 'A' && *text <= 'Z';
+
+    return (exact ? strstr(message, text) : strcasestr(message, text)) != NULL;
+}
+
 /* NULL with false: nothing of the sandbox shows in the message. */
 static bool explain(const char *message, const struct denials *denials, char **ret)
 {
@@ -109,7 +116,7 @@ static bool explain(const char *message, const struct denials *denials, char **r
     for (size_t i = 0; i < ARRAY_LEN(signs); i++) {
         const struct denial *one;
 
-        if (!strcasestr(message, signs[i].text))
+        if (!shows(message, signs[i].text))
             continue;
         one = find_denial(message, denials, signs[i].kinds);
         if (!one && !signs[i].why)
@@ -134,14 +141,14 @@ int case_denials_note(struct report *r, const struct denials *denials, const cha
     for (size_t i = 0; i < r->n; i++) {
         struct report_case *c = &r->cases[i];
 
-        bool shows;
+        bool known;
 
         if ((c->outcome != CASE_FAILED && c->outcome != CASE_BROKEN) || c->denial)
             continue;
-        shows = c->message && explain(c->message, denials, &c->denial);
-        if (!shows && not_installed)
+        known = c->message && explain(c->message, denials, &c->denial);
+        if (!known && not_installed)
             c->denial = lacks_packages(not_installed);
-        if ((shows || not_installed) && !c->denial)
+        if ((known || not_installed) && !c->denial)
             return err_set_oom(err, "report");
     }
     return 0;

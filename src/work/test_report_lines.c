@@ -75,6 +75,12 @@ static int take_tap(struct report *r, const char *line, size_t len, bool ok, sbr
     end = skipped || todo ? end : len;
     while (end > from && line[end - 1] == ' ')
         end--;
+    if (skipped && end == from) { /* only the directive says what it is */
+        from = (size_t)(directive - line) + 4;
+        end = len;
+    }
+    while (from < end && line[from] == ' ')
+        from++;
     c = add(r, line + from, end - from,
             skipped || (todo && !ok) ? CASE_SKIPPED
             : ok                     ? CASE_PASSED

@@ -76,19 +76,25 @@
 
 /* Every assertion of node-tap's tests of a file is a case of that file. */
 #define TEST_SCRIPT_TAP(report)                                                                    \
-    "PATH=$PWD/node_modules/.bin:$PATH; tap --reporter=tap \"$@\" > "                              \
-    "${TMPDIR:-/tmp}/tap; status=$?; cat ${TMPDIR:-/tmp}/tap >&2; awk '/^# Subtest: / "            \
-    "{ file = substr($0, 12) } /^    (not )?ok / { bad = /^    not/; sub(/^ *(not )?ok "           \
+    "PATH=$PWD/node_modules/.bin:$PATH; [ $# -gt 0 ] || set -- $(find test tests "                 \
+    "__tests__ test.js tests.js -name node_modules -prune -o -path '*/fixtures/*' "                \
+    "-prune -o -name '*js' -print 2> /dev/null | LC_ALL=C sort); tap --reporter=tap "              \
+    "\"$@\" > ${TMPDIR:-/tmp}/tap; status=$?; cat ${TMPDIR:-/tmp}/tap >&2; awk '/^# "              \
+    "Subtest: / { file = substr($0, 12) } /^        +(not ok |[a-z]+:)/ { why = why "              \
+    "\"# \" $0 \"\\n\" } /^    (not )?ok / { bad = /^    not/; sub(/^ *(not )?ok "                 \
     "*[0-9]* *(- )?/, \"\"); sub(/ # time=.*/, \"\"); print (bad ? \"not ok \" : \"ok "            \
-    "\") ++n \" - \" file \": \" $0; next } /^     +[a-z]+:/ { if (bad) print \"# \" "             \
-    "$0 }' ${TMPDIR:-/tmp}/tap > " report "; exit $status"
+    "\") ++n \" - \" file \": \" $0; if (bad) printf \"%s\", why; why = \"\" }' "                  \
+    "${TMPDIR:-/tmp}/tap > " report "; exit $status"
 
-/* Tape prints one list for all its files. */
+/* Tape prints one list for all its files: those that a script of the project names, or all. */
 #define TEST_SCRIPT_TAPE                                                                           \
-    "PATH=$PWD/node_modules/.bin:$PATH; [ $# -gt 0 ] || { find test tests test.js "                \
-    "tests.js -name node_modules -prune -o -name '*.js' -print 2> /dev/null | LC_ALL=C "           \
-    "sort > ${TMPDIR:-/tmp}/files; set -- $(xargs grep -lE \"['\\\"]tape['\\\"]\" < "              \
-    "${TMPDIR:-/tmp}/files); }; exec tape \"$@\""
+    "PATH=$PWD/node_modules/.bin:$PATH; [ $# -gt 0 ] || eval \"set -- $(node -p "                  \
+    "\"(Object.values(require('./package.json').scripts || {}).map((one) => "                      \
+    "/(?:^|[\\s;&])tape\\s+([^&|;]+)/.exec(one)).find(Boolean) || ['', ''])[1]\")\"; [ "           \
+    "$# -gt 0 ] || { find test tests test.js tests.js -name node_modules -prune -o "               \
+    "-name '*.js' -print 2> /dev/null | LC_ALL=C sort > ${TMPDIR:-/tmp}/files; set -- "            \
+    "$(xargs grep -lE \"['\\\"]tape['\\\"]\" < ${TMPDIR:-/tmp}/files); }; exec tape "              \
+    "\"$@\""
 
 /* Jasmine has no report of cases: a helper adds one that every version takes. */
 #define TEST_SCRIPT_JASMINE(report)                                                                \
@@ -102,7 +108,7 @@
     "  let text = `${bad ? 'not ' : ''}ok ${++n} - ${name}${late ? ' # SKIP' : "                   \
     "''}\\n`;\n"                                                                                   \
     "  for (const no of bad ? one.failedExpectations : [])\n"                                      \
-    "    text += String(no.stack || no.message).replace(/^/gm, '# ') + '\\n';\n"                   \
+    "    text += (no.message + '\\n' + (no.stack || '')).replace(/^/gm, '# ') + '\\n';\n"          \
     "  fs.writeSync(to, text);\n"                                                                  \
     "} });\n"                                                                                      \
     "END\n"                                                                                        \

@@ -19,6 +19,7 @@ static const struct {
     { "*** Please tell me who you are.", CASE_FAILED, "GIT_AUTHOR_NAME" },
     { "ConnectionRefusedError: [Errno 111] Connection refused", CASE_FAILED, "localhost:PORT" },
     { "assert 1 == 2", CASE_FAILED, NULL },
+    { "FileNotFoundError: no such file", CASE_FAILED, NULL }, /* which is no ENOTFOUND */
     { "Network is unreachable", CASE_SKIPPED, NULL },
     { NULL, CASE_FAILED, NULL },
 };
