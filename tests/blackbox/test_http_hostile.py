@@ -27,6 +27,7 @@ PART = float(os.environ.get("SBR_HOSTILE", "0.02"))
 RUNS = 12  # of the calm one, before and at least so many during the attack
 CALM = "127.0.0.2"  # its clients are another machine's
 SMALL = {"memory": "32m"}
+SLEEPS = {"args": ["sh", "-c", "read a"], "limits": {**SMALL, "timeout": "600s"}}
 PIPELINE = 100
 REFUSED = b"GET /v1/executions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer srt_none\r\n\r\n"
 CONFIG = "audit: true\nhttp: {memory: 24g}\n"
@@ -88,7 +89,7 @@ class Hostile:
         return self.server.ask("POST", path, body, token=self.token, **headers).status
 
     def sleep(self, _):
-        reply = self.server.ask("POST", "/v1/executions", {"args": ["sh", "-c", "read a"], "limits": SMALL}, token=self.token,
+        reply = self.server.ask("POST", "/v1/executions", SLEEPS, token=self.token,
                                 Prefer="respond-async")
         self.asleep += [reply.headers["Location"]] if reply.status == 202 else []
         return reply.status
