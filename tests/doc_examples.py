@@ -10,6 +10,8 @@ import pathlib
 import re
 import subprocess
 
+import support
+
 DEADLINE = 600  # a first run prepares its toolchain and fetches packages
 BLOCK = re.compile(r"^```(\w*)(?: (\S+))?\n(.*?)^```$", re.M | re.S)
 HOME = "/home/me"  # stands for the directory of an example
@@ -21,7 +23,6 @@ CHANGING = re.compile("|".join((
     r"(?P<date>\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?Z?)",
     r"(?P<version>(?<=python )3\.\d+\.\d+)",
 )))
-WAITED = re.compile(r"^sandbox-run: [\w+#]+: (making the language ready, once|installing packages)\n", re.M)  # or not
 FORMS = {"id": "[0-9a-f]{12}", "seconds": r"\d+\.\d+", "size": r"\d+(?:\.\d+)?", "version": r"3\.\d+\.\d+",
          "date": r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?Z?"}
 
@@ -137,7 +138,7 @@ class Example:
         done = subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.env, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=DEADLINE, check=False)
         shown = done.stdout.decode().replace("\r\n", "\n")  # as a terminal shows it
-        shown = WAITED.sub("", shown)
+        shown = support.WAITED.sub("", shown)
         return shown.replace(str(self.folder), HOME)
 
 

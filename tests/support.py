@@ -54,6 +54,10 @@ def lacks(caller, need=None):
     return machine_gives.lack((*as_caller(caller), str(SANDBOX_RUN)), need)
 
 
+# What a run says in a pipe when it had to wait for what is made once: on a slow machine, or not.
+WAITED = re.compile(r"^sandbox-run: (?:[\w+#]+: )?(?:making the language ready, once|installing packages)(?: in \S+)?\n", re.M)
+
+
 def as_caller(caller):
     return AS_ORDINARY if caller == Callers.USER and os.geteuid() == 0 else []
 

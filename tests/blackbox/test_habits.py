@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from support import sandbox_run
+from support import WAITED, sandbox_run
 
 SHOW = "import os, sys; print(sys.argv[1:], os.environ.get('FOO'), os.environ.get('BAR'))\n"
 
@@ -17,7 +17,7 @@ def a_program(folder):
 
 def say(*words, **kwargs):
     done = sandbox_run(*words, **kwargs)
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
+    return done.returncode, done.stdout.decode(), WAITED.sub("", done.stderr.decode())
 
 
 @pytest.mark.parametrize("options", [["--memory", "256m"], ["--json"], ["--timeout=9s", "-qm", "64m"]])
