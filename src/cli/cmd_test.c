@@ -24,6 +24,7 @@
 #include "cli/tree_watch.h"
 #include "config/config_find.h"
 #include "lib/runner.h"
+#include "work/run_alone.h"
 #include "work/test_select.h"
 #include "work/tested.h"
 #include "work/verify_parts.h"
@@ -232,7 +233,7 @@ static void show_case(const struct report_case *c)
 /* The stage before the tests that failed: its own words say why. */
 static void print_failed_stage(const struct test_run *t)
 {
-    const sbr_result *whole = t->rounds.tested.result, *part = verify_failed_part(whole);
+    const sbr_result *whole = t->rounds.tested.result, *part = run_alone_failed_part(whole);
 
     if (part == whole)
         return;

@@ -1,6 +1,7 @@
 #include "work/run_alone.h"
 
 #include "base/scope.h"
+#include "model/result.h"
 
 struct alone {
     const sbr_request *req; /* NULL: it has begun */
@@ -46,4 +47,11 @@ int run_alone(sbr_runtime *rt, const sbr_request *req, int stop_fd, sbr_result *
     }
     *ret = alone.result;
     return 0;
+}
+
+const sbr_result *run_alone_failed_part(const sbr_result *result)
+{
+    bool before = result->verdict == SBR_COMPILE_FAILED || result->verdict == SBR_INSTALL_FAILED;
+
+    return before && result->n_before ? result->before[result->n_before - 1] : result;
 }

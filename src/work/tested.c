@@ -14,7 +14,6 @@
 #include "work/case_denials.h"
 #include "work/run_alone.h"
 #include "work/test_select.h"
-#include "work/verify_parts.h"
 #include "work/work_limits.h"
 
 #define MOST_REPORT (64u << 20)
@@ -127,7 +126,7 @@ static int read_report(struct tested *t, sbr_error *err)
 /* The last line of what the installer said. */
 static char *last_words(const sbr_result *result)
 {
-    const sbr_result *part = verify_failed_part(result);
+    const sbr_result *part = run_alone_failed_part(result);
     const struct output *said = part->err.len ? &part->err : &part->out;
     size_t end = said->len, from;
 

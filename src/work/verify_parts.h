@@ -30,8 +30,6 @@ int verify_step_run(struct verification *v, struct verify_step *step, sbr_reques
 void verify_step_end(struct verify_step *step, const sbr_result *result, bool passed);
 /* By the cases of its report; `problem`, unless NULL, kept them from running. */
 void verify_step_end_cases(struct verify_step *step, const char *problem);
-/* The stage that failed, or the program itself. */
-const sbr_result *verify_failed_part(const sbr_result *result);
 /* An error once the caller wants no more. */
 int verify_go_on(const struct verification *v, sbr_error *err) must_check;
 

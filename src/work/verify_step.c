@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/scope.h"
+#include "work/run_alone.h"
 #include "work/tested.h"
 #include "work/verify_parts.h"
 
@@ -49,13 +50,6 @@ static char *visible(const char *text, size_t len)
     return holder.message;
 }
 
-const sbr_result *verify_failed_part(const sbr_result *result)
-{
-    bool before = result->verdict == SBR_COMPILE_FAILED || result->verdict == SBR_INSTALL_FAILED;
-
-    return before && result->n_before ? result->before[result->n_before - 1] : result;
-}
-
 static void first_line(char *buf, size_t size, const char *text)
 {
     while (*text == '\n' || *text == ' ')
@@ -87,7 +81,7 @@ static void case_words(const struct report *r, char *buf, size_t size)
 
 static void find_reason(const sbr_result *result, struct verify_step *step)
 {
-    const sbr_result *part = verify_failed_part(result);
+    const sbr_result *part = run_alone_failed_part(result);
     const struct report *r = &step->report;
     char words[REASON_SIZE] = "";
 
@@ -107,7 +101,7 @@ static void find_reason(const sbr_result *result, struct verify_step *step)
 /* Both streams of the part that failed: compilers use one, linters the other. */
 static char *collect_output(const sbr_result *result)
 {
-    const sbr_report *part = sbr_result_report(verify_failed_part(result));
+    const sbr_report *part = sbr_result_report(run_alone_failed_part(result));
     char *text = NULL;
     struct buf all;
 

@@ -79,7 +79,7 @@ static int check_syntax(struct verification *v, struct verify_file *file, sbr_er
         if (r == 0)
             verify_step_end(step, result,
                             result->verdict == SBR_EXITED &&
-                                verify_failed_part(result)->exit_code == 0);
+                                run_alone_failed_part(result)->exit_code == 0);
     }
     sbr_result_free(result);
     request_free(req);

@@ -73,10 +73,8 @@ def python(*needed, run="-m pytest -q -o junit_family=xunit1 --junitxml={report}
 
 def unittest_cases(text):
     ends = {"ok": "passed", "FAIL": "failed", "ERROR": "failed", "expected failure": "passed"}
-    found = {}
-    for name, end in re.findall(r"^(test\S* \([\w.]+\))(?:\n[^\n]*?)? \.\.\. (ok|FAIL|ERROR|skipped|expected failure)", text.decode(), re.M):
-        found[name] = ends.get(end, "skipped")
-    return found
+    found = re.findall(r"^\w+ \(([\w.]+)\)(?:\n[^\n]*?)? \.\.\. (ok|FAIL|ERROR|skipped|expected failure)", text.decode(), re.M)
+    return named((name, ends.get(end, "skipped")) for name, end in found)
 
 
 def node(run, read):

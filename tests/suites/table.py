@@ -28,8 +28,8 @@ PROJECTS = {
     "six": Project(sources.pypi, "six", "1.16.0", bare.python(), "one module, setup.py alone, a file of tests beside it"),
     "pluggy": Project(sources.pypi, "pluggy", "1.5.0", bare.python("pytest-benchmark"), "the test runner itself needs the project; its version comes from git"),
     "more-itertools": Project(sources.pypi, "more-itertools", "10.5.0", bare.python(), "flit; unittest's classes"),
-    "humanize": Project(sources.pypi, "humanize", "4.10.0", bare.python("freezegun"), "hatchling with hatch-vcs, src layout, locales"),
-    "simplejson": Project(sources.pypi, "simplejson", "3.19.3", bare.python(), "an optional compiled module inside the package"),
+    "humanize": Project(sources.pypi, "humanize", "4.10.0", bare.python("freezegun", "pytest-cov"), "hatchling with hatch-vcs, src layout, locales"),
+    "simplejson": Project(sources.pypi, "simplejson", "3.19.3", bare.python(run="-m unittest discover -v"), "an optional compiled module inside the package"),
     # JavaScript
     "fastify-error": Project(sources.npm, "@fastify/error", "4.1.0", NODE_TEST, "a scoped package with node's runner"),
     "avvio": Project(sources.npm, "avvio", "9.0.0", NODE_TEST, "a thousand cases, both kinds of modules"),
