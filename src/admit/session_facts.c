@@ -62,9 +62,9 @@ json_t *session_facts_write(const struct grant *grant, const sbr_request *req)
     return json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:b, s:s}", "token", grant->token_id,
                      "language", req->language ? req->language : "", "image",
                      req->image ? req->image : "", "limits", limits_of(&req->limits), "network",
-                     network_mode_name(own_mode(req)), "allow_hosts",
-                     hosts_of(&req->network, NULL), "granted_hosts", hosts_of(&req->network, grant),
-                     "allow_dns", (int)req->network.allow_dns, "secrets", facts.secrets);
+                     network_mode_name(own_mode(req)), "allow_hosts", hosts_of(&req->network, NULL),
+                     "granted_hosts", hosts_of(&req->network, grant), "allow_dns",
+                     (int)req->network.allow_dns, "secrets", facts.secrets);
 }
 
 static int damaged(sbr_error *err)

@@ -21,7 +21,7 @@ char *secret_memory_new(size_t len)
         return NULL;
     (void)mlock(head, mapped); /* RLIMIT_MEMLOCK may be too small: then it can be swapped */
     (void)madvise(head, mapped, MADV_DONTDUMP);
-    (void)madvise(head, mapped, MADV_WIPEONFORK); /* a janitor that is forked off has no use for it */
+    (void)madvise(head, mapped, MADV_WIPEONFORK); /* no child has a use for it */
     head->mapped = mapped;
     return text;
 }

@@ -36,9 +36,9 @@ enum secret_use {
 struct secret {
     char name[SECRET_MAX_NAME + 1]; /* what people read of it; of a placeholder also the variable */
     enum secret_use use;
-    uint32_t places;                    /* SECRET_IN_* */
-    bool plain;                         /* may also go over HTTP without TLS */
-    bool any_port; /* its host is meant with every port: only of configuration that is read */
+    uint32_t places; /* SECRET_IN_* */
+    bool plain;      /* may also go over HTTP without TLS */
+    bool any_port;   /* its host is meant with every port: only of configuration that is read */
     char header[SECRET_MAX_HEADER + 1]; /* SECRET_ADDED: its name, as in "Authorization" */
     char *value;                        /* secret memory; SECRET_CERTIFICATE: PEM */
     size_t len;

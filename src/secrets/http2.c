@@ -1,3 +1,4 @@
+/* lint-ok: length: two sessions and the streams between them */
 #include "secrets/http2.h"
 
 #include <malloc.h>
@@ -18,7 +19,7 @@ struct way {
     struct http_stream body;
     struct buf ready;            /* looked through, and waits for the other end's window */
     size_t taken;                /* of `ready` */
-    size_t owed;                 /* came, and its sender does not know yet that there is room again */
+    size_t owed;                 /* came, and its sender has not got the room back */
     bool ended, begun;           /* its sender has ended it; a head was passed on */
     struct http2_ready trailers; /* behind the body */
     bool has_trailers;
@@ -30,7 +31,7 @@ struct stream {
     struct http2 *http2;
     int32_t ids[N_HTTP2_ENDS]; /* 0: not known there */
     bool closed[N_HTTP2_ENDS];
-    struct http2_head head;         /* that comes in; frames of heads do not mix */
+    struct http2_head head;        /* that comes in; frames of heads do not mix */
     struct way ways[N_HTTP2_ENDS]; /* by the end that sends */
 };
 
@@ -167,8 +168,8 @@ static void submit_trailers(struct stream *stream, struct way *way, enum http2_e
     if (!way->has_trailers)
         return;
     *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
-    if (nghttp2_submit_trailer(session_of(stream->http2, to), stream->ids[to],
-                               way->trailers.fields, way->trailers.n) < 0)
+    if (nghttp2_submit_trailer(session_of(stream->http2, to), stream->ids[to], way->trailers.fields,
+                               way->trailers.n) < 0)
         reset(stream, to, NGHTTP2_INTERNAL_ERROR);
 }
 
@@ -278,8 +279,7 @@ static bool pass_reply(struct stream *stream, bool ended)
         r = stream->head.status < 200
                 ? nghttp2_submit_headers(program, NGHTTP2_FLAG_NONE, id, NULL, ready.fields,
                                          ready.n, NULL)
-                : nghttp2_submit_response(program, id, ready.fields, ready.n,
-                                          ended ? NULL : &body);
+                : nghttp2_submit_response(program, id, ready.fields, ready.n, ended ? NULL : &body);
     http2_head_done(&ready);
     stream->ways[HTTP2_HOST].begun |= stream->head.status >= 200;
     return r == 0;
@@ -292,8 +292,9 @@ static bool keep_trailers(struct stream *stream, enum http2_end from)
     if (way->has_trailers)
         return false;
     way->has_trailers = true;
-    return (from == HTTP2_HOST ? http2_head_reply : http2_head_trailers)(
-        stream->http2->rewrite, &stream->head, &way->trailers);
+    return (from == HTTP2_HOST ? http2_head_reply : http2_head_trailers)(stream->http2->rewrite,
+                                                                         &stream->head,
+                                                                         &way->trailers);
 }
 
 /* A whole head has come. */
@@ -302,7 +303,7 @@ static void take_head(const struct http2_side *side, struct stream *stream, bool
     struct way *way = &stream->ways[side->end];
     bool first = !way->begun, passed;
 
-    passed = !first                      ? keep_trailers(stream, side->end)
+    passed = !first                       ? keep_trailers(stream, side->end)
              : side->end == HTTP2_PROGRAM ? pass_request(stream, ended)
                                           : pass_reply(stream, ended);
     if (side->end == HTTP2_PROGRAM)

@@ -1,10 +1,10 @@
-/* HTTP/2, for clients that speak nothing else: a server towards the program and a client towards the
- * host, whose streams are joined.  Pure: bytes in, bytes out.
+/* HTTP/2, for clients that speak nothing else: a server towards the program and a client towards
+ * the host, whose streams are joined.  Pure: bytes in, bytes out.
  *
  *   (1) Values are put in and masked by the rules of HTTP/1.1 (secrets/rewrite.h).
  *   (2) What waits for a slow reader is bounded by the windows that its writer was given, streams
  *       by HTTP2_MAX_STREAMS, heads as those of HTTP/1.1.
- *   (3) Values are not put into the tables that compress heads, and are wiped when they are freed. */
+ *   (3) Values are not put into the tables that compress heads, and wiped when they are freed. */
 #ifndef SECRETS_HTTP2_H
 #define SECRETS_HTTP2_H
 

@@ -30,8 +30,8 @@ bool http2_head_add(struct http2_head *head, const void *name, size_t name_len, 
     if (name_len == 7 && value_len == 3 && !memcmp(name, ":status", 7)) {
         const char *digits = value;
 
-        head->status = (unsigned int)((digits[0] - '0') * 100 + (digits[1] - '0') * 10 +
-                                      (digits[2] - '0'));
+        head->status =
+            (unsigned int)((digits[0] - '0') * 100 + (digits[1] - '0') * 10 + (digits[2] - '0'));
     }
     head->fields[head->n].name_len = name_len;
     head->fields[head->n++].value_len = value_len;

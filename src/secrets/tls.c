@@ -32,8 +32,7 @@ static bool choose(const char *ours, const unsigned char **ret, unsigned char *r
     unsigned char *chosen;
 
     if (SSL_select_next_proto(&chosen, ret_len, (const unsigned char *)ours,
-                              (unsigned int)strlen(ours), offered,
-                              len) != OPENSSL_NPN_NEGOTIATED)
+                              (unsigned int)strlen(ours), offered, len) != OPENSSL_NPN_NEGOTIATED)
         return false;
     *ret = chosen;
     return true;

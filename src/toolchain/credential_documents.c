@@ -223,7 +223,7 @@ static void leave_out(const char *data, size_t len, const char *name, struct buf
 static int refuse_rest(const struct buf *rest, sbr_error *err)
 {
     static const char *const names[] = { "<password", "<passphrase", "<privateKey", "<httpHeaders",
-                                         "<servers ", "<server ", "<proxies ", "<proxy " };
+                                         "<servers ", "<server ",    "<proxies ",   "<proxy " };
 
     for (size_t i = 0; rest->len && i < ARRAY_LEN(names); i++)
         if (memmem(rest->data, rest->len, names[i], strlen(names[i])))

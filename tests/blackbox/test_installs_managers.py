@@ -188,6 +188,27 @@ def test_the_code_of_a_module_reaches_nothing(managed):
     assert (result["exit_code"], result["stdout"]) == (0, "."), result
 
 
+def test_the_code_of_a_rock_reaches_nothing(managed, registry):
+    """What it needs was fetched before; its own build command runs when the network is given back."""
+    run = managed("lua")
+    ask = f"wget -q -t 1 -T 5 -O - {registry.base}/nothing; curl -s -m 5 {registry.base}/nothing; true"
+    rockspec = 'package = "{name}"\nversion = "1.0-1"\nsource = {{ url = "{url}/{name}-1.0.tar.gz" }}\n' \
+               'dependencies = {{ "lua >= 5.1"{needs} }}\nbuild = {{ type = "command", build_command = "{ask}", ' \
+               'install = {{ lua = {{ {name} = "{name}.lua" }} }} }}\n'
+    names_of = {"curious": ', "needed >= 1.0"', "needed": ""}
+    for name, needs in names_of.items():
+        registry.pages[f"/{name}-1.0-1.rockspec"] = rockspec.format(name=name, url=registry.base, needs=needs, ask=ask).encode()
+        code = "return { said = 'A' }" if name == "needed" else "return require('needed')"
+        registry.pages[f"/{name}-1.0.tar.gz"] = tar_of({f"{name}-1.0/{name}.lua": code + "\n"})
+    manifest = "commands = {}\nmodules = {}\nrepository = { " + ", ".join(
+        f'{name} = {{ ["1.0-1"] = {{ {{ arch = "rockspec" }} }} }}' for name in names_of) + " }\n"
+    for version in ("5.1", "5.2", "5.3", "5.4"):
+        registry.pages[f"/manifest-{version}"] = manifest.encode()
+    result = run("--dep", "curious", code='io.write(require("curious").said)')
+    assert (result["exit_code"], result["stdout"]) == (0, "A"), result
+    assert "/needed-1.0.tar.gz" in registry.asked and "/nothing" not in registry.asked, registry.asked
+
+
 @pytest.mark.parametrize("language, name, text", [
     ("ruby", "Gemfile", 'source "https://rubygems.org"\ngem "curious", "~> 1.0"\n'),
     ("php", "composer.json", '{"require": {"acme/curious": "^1.0"}, "scripts": {"post-install-cmd": "false"}}'),

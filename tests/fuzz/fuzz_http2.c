@@ -64,8 +64,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         enum http2_end from = data[0] < 128 ? HTTP2_PROGRAM : HTTP2_HOST;
 
         n = n < size - 1 ? n : size - 1;
-        goes_on = http2_feed(http2, from, (const char *)data + 1, n) &&
-                  take(http2, HTTP2_HOST) && take(http2, HTTP2_PROGRAM);
+        goes_on = http2_feed(http2, from, (const char *)data + 1, n) && take(http2, HTTP2_HOST) &&
+                  take(http2, HTTP2_PROGRAM);
         if (http2->n_streams > 2 * HTTP2_MAX_STREAMS)
             abort();
         if (http2_held(http2, HTTP2_PROGRAM) > size)

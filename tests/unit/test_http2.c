@@ -20,7 +20,7 @@ struct peer {
     nghttp2_session *session;
     struct buf heads, body;
     unsigned int ended, resets;
-    uint32_t code; /* of the newest reset */
+    uint32_t code;     /* of the newest reset */
     const char *reply; /* of the host, NULL: none */
     size_t reply_len, given;
     bool reads; /* gives the windows back */
@@ -110,8 +110,9 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
         return 0;
     peer->ended++;
     if (peer == &host && peer->reply)
-        assert_int_equal(
-            nghttp2_submit_response(session, frame->hd.stream_id, head, ARRAY_LEN(head), &body), 0);
+        assert_int_equal(nghttp2_submit_response(session, frame->hd.stream_id, head,
+                                                 ARRAY_LEN(head), &body),
+                         0);
     return 0;
 }
 
@@ -131,8 +132,9 @@ static void open_peer(struct peer *peer, bool server)
     nghttp2_session_callbacks_set_on_header_callback(callbacks, on_field);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_body);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
-    assert_int_equal((server ? nghttp2_session_server_new2 : nghttp2_session_client_new2)(
-                         &peer->session, callbacks, peer, option),
+    assert_int_equal((server
+                          ? nghttp2_session_server_new2
+                          : nghttp2_session_client_new2)(&peer->session, callbacks, peer, option),
                      0);
     assert_int_equal(nghttp2_submit_settings(peer->session, NGHTTP2_FLAG_NONE, &wide, server), 0);
     nghttp2_option_del(option);
@@ -193,8 +195,7 @@ static bool pass_on(struct peer *peer, enum http2_end end, bool *moved)
     ssize_t n = nghttp2_session_mem_send(peer->session, &data);
 
     for (ssize_t at = 0; at < n; at += 501)
-        if (!http2_feed(http2, end, (const char *)data + at,
-                        n - at < 501 ? (size_t)(n - at) : 501))
+        if (!http2_feed(http2, end, (const char *)data + at, n - at < 501 ? (size_t)(n - at) : 501))
             return false;
     *moved |= n > 0;
     return true;
@@ -268,8 +269,8 @@ static void a_placeholder_in_a_credential_becomes_the_value(void **state)
 static void a_request_for_another_host_gets_nothing(void **state)
 {
     const nghttp2_nv two[] = {
-        FIELD(":method", "GET"),     FIELD(":scheme", "https"),
-        FIELD(":authority", HOST),   FIELD(":path", "/"),
+        FIELD(":method", "GET"),       FIELD(":scheme", "https"),
+        FIELD(":authority", HOST),     FIELD(":path", "/"),
         FIELD("host", "evil.example"), FIELD("authorization", "Bearer " PUT),
     };
 
@@ -447,7 +448,8 @@ static void a_flood_of_continuations_ends_the_connection(void **state)
 
 static void a_flood_of_pings_ends_the_connection(void **state)
 {
-    static const char ping[] = "\0\0\x8\x6\0\0\0\0\0" "01234567";
+    static const char ping[] = "\0\0\x8\x6\0\0\0\0\0"
+                               "01234567";
     bool goes_on = true;
 
     (void)state;
