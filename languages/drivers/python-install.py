@@ -252,7 +252,8 @@ class Shelf:
         os.mkdir(self.builders)
 
     def fetch(self, wanted, quiet=False):
-        return tame_pip(self.record, "download", *SILENT, "--no-cache-dir", "--prefer-binary", "--dest", self.fetched,
+        own = ["--find-links=" + os.path.dirname(wheel) for wheel in bundled_setuptools()]  # a registry may lack it
+        return tame_pip(self.record, "download", *SILENT, "--no-cache-dir", "--prefer-binary", "--dest", self.fetched, *own,
                         *patience(), *wanted, quiet=quiet)
 
     def close(self):
