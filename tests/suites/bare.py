@@ -20,6 +20,7 @@ def named(pairs):
     """Cases by name; those of one name are numbered, and what is made up at each run is left out."""
     found = {}
     for name, end in pairs:
+        name = re.sub(r"/tmp/sbr-suite-\w+/bare\b|/work\b", "…", name)
         name = re.sub(r"/tmp/[A-Za-z0-9_]+", "/tmp/…", name)
         key, n = name, 2
         while key in found:

@@ -27,7 +27,7 @@ PROJECTS = {
     "colorama": Project(sources.pypi, "colorama", "0.4.6", bare.python(), "unittest's classes inside the package"),
     "six": Project(sources.pypi, "six", "1.16.0", bare.python(), "one module, setup.py alone, a file of tests beside it"),
     "pluggy": Project(sources.pypi, "pluggy", "1.5.0", bare.python("pytest-benchmark"), "the test runner itself needs the project; its version comes from git"),
-    "more-itertools": Project(sources.pypi, "more-itertools", "10.5.0", bare.python(), "flit; unittest's classes"),
+    "more-itertools": Project(sources.pypi, "more-itertools", "10.5.0", bare.python(run="-m unittest discover -v"), "flit; unittest's classes"),
     "humanize": Project(sources.pypi, "humanize", "4.10.0", bare.python("freezegun", "pytest-cov"), "hatchling with hatch-vcs, src layout, locales"),
     "simplejson": Project(sources.pypi, "simplejson", "3.19.3", bare.python(run="-m unittest discover -v"), "an optional compiled module inside the package"),
     # JavaScript
@@ -38,11 +38,11 @@ PROJECTS = {
     "reusify": Project(sources.npm, "reusify", "1.0.4", bare.node("tape test.js", bare.tap_cases), "tape, one file beside the source"),
     "object-inspect": Project(sources.npm, "object-inspect", "1.13.2", bare.node("tape 'test/*.js'", bare.tap_cases), "values of the engine itself"),
     "secure-json-parse": Project(sources.npm, "secure-json-parse", "3.0.0", bare.node("tape 'test/*.test.js'", bare.tap_cases), "tape"),
-    "safe-stable-stringify": Project(sources.npm, "safe-stable-stringify", "2.5.0", NODE_TEST, "two kinds of modules"),
+    "split2": Project(sources.npm, "split2", "4.2.0", bare.node("tape test.js", bare.tap_cases), "streams; tape behind a tool of coverage"),
     # Go
     "go-multierror": Project(sources.go, "github.com/hashicorp/go-multierror", "v1.1.1", bare.go, "one dependency"),
     "go-uuid": Project(sources.go, "github.com/google/uuid", "v1.6.0", bare.go, "none"),
-    "go-errors": Project(sources.go, "github.com/pkg/errors", "v0.9.1", bare.go, "no go.mod; paths of its own sources in its tests"),
+    "go-pflag": Project(sources.go, "github.com/spf13/pflag", "v1.0.5", bare.go, "no dependency, many files"),
     "go-mux": Project(sources.go, "github.com/gorilla/mux", "v1.8.1", bare.go, "servers of its own"),
     "go-websocket": Project(sources.go, "github.com/gorilla/websocket", "v1.5.3", bare.go, "ports on loopback, TLS, a proxy of its own"),
     "go-pty": Project(sources.go, "github.com/creack/pty", "v1.1.23", bare.go, "terminals"),
