@@ -8,7 +8,6 @@
 #endif
 
 #include "base/encoding.h"
-#include "base/scope.h"
 #include "base/text.h"
 
 void jsonw_init(struct jsonw *j, bool pretty)

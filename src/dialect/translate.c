@@ -8,7 +8,6 @@
 #include "base/buf.h"
 #include "base/encoding.h"
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "http/offload.h"
 #include "model/limits.h"

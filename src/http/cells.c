@@ -9,7 +9,6 @@
 #include "http/offload.h"
 #include "http/ownership.h"
 #include "http/problem.h"
-#include "http/reader.h"
 #include "http/server.h"
 #include "http/submission.h"
 
@@ -153,6 +152,7 @@ static void stream(struct exchange *x, struct cell *cell, const struct offload *
         free(o->words[WORD_LANGUAGE]);
         return;
     }
+    execution_has_begun(e);
     if (offload_start_alone(x, o) < 0)
         return; /* cell_over has freed the cell and ended the execution */
     reader_open(e, x, exchange_accepts(x), 0);

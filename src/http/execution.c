@@ -6,13 +6,9 @@
 #include <sys/eventfd.h>
 
 #include "base/clock.h"
-#include "base/scope.h"
 #include "base/text.h"
-#include "http/execution_record.h"
 #include "http/execution_result.h"
-#include "http/execution_trees.h"
 #include "http/ownership.h"
-#include "http/reader.h"
 #include "http/server.h"
 #include "http/websocket.h"
 #include "lib/runner.h"
@@ -62,7 +58,8 @@ static void event_came(void *context, const sbr_event *event)
     struct buf lines;
 
     e->queue_before = event->type == SBR_EVENT_QUEUE ? event->queue_before : 0;
-    e->began |= event->type == SBR_EVENT_STAGE;
+    if (event->type == SBR_EVENT_STAGE)
+        execution_has_begun(e);
     if (event->type == SBR_EVENT_STAGE)
         ledger_set_memory(e->reserved, need_memory_left(e->job));
     if (event->type == SBR_EVENT_STDIN)
@@ -105,6 +102,7 @@ static void give_back(struct execution *e)
 /* Others learn of the end: what they learn is the same after a restart. */
 void execution_settle(struct execution *e)
 {
+    (void)life_take_run(&e->state, RUN_SETTLE);
     add_end(e);
     recount(e);
     wake(e);
@@ -118,6 +116,7 @@ static void finish_with(struct execution *e, sbr_result *result, struct response
 {
     struct exchange *waiter = e->waiter;
 
+    (void)life_take_run(&e->state, RUN_RESULT);
     e->ended_us = clock_now_us();
     e->is_error = !result;
     if (!result && err) {
@@ -155,11 +154,6 @@ static void finish_with(struct execution *e, sbr_result *result, struct response
         json_decref(take_ptr(e->digested));
 }
 
-static void finish(struct execution *e, sbr_result *result, const sbr_error *err)
-{
-    finish_with(e, result, NULL, err);
-}
-
 static void job_event(void *context, uint32_t events)
 {
     struct execution *e = context;
@@ -171,13 +165,18 @@ static void job_event(void *context, uint32_t events)
     if (r == 1 && execution_result_is_later(e, result, finish_with))
         return;
     if (r != 0)
-        finish(e, r == 1 ? result : NULL, &err);
+        finish_with(e, r == 1 ? result : NULL, NULL, &err);
+}
+
+void execution_has_begun(struct execution *e)
+{
+    (void)life_take_run(&e->state, RUN_BEGIN);
 }
 
 /* Its trees are open: it goes on in the loop, and fails there if they could not be opened. */
 static void begin_job(struct execution *e)
 {
-    if (loop_add(&e->server->loop, &e->watch, EPOLLIN) < 0 || e->cancelled)
+    if (loop_add(&e->server->loop, &e->watch, EPOLLIN) < 0 || life_is_cancelled(e->state))
         execution_cancel(e);
 }
 
@@ -229,6 +228,7 @@ static struct execution *make(struct server *server, const struct grant *tenant,
     }
     e->server = server;
     e->mode = mode;
+    e->state = RUN_QUEUED;
     e->req = req;
     e->watch.fd = e->stop_fd = -1;
     e->keeps_events = mode != EXECUTION_WAITED;
@@ -252,7 +252,7 @@ static void end_revoked(void *context)
 {
     struct execution *e = context;
 
-    if (e->cancelled)
+    if (life_is_cancelled(e->state))
         return;
     execution_cancel(e);
     execution_cancel(e);
@@ -302,7 +302,6 @@ struct execution *execution_open(struct server *server, const struct grant *tena
         execution_free(e);
         return NULL;
     }
-    e->foreign = e->began = true;
     list_append(&server->executions, &e->link);
     list_append(&server->live, &e->live);
     return e;
@@ -327,7 +326,6 @@ int execution_resume(struct execution *e, const struct grant *tenant, sbr_reques
         sbr_job_free(take_ptr(e->job));
         return -1;
     }
-    e->foreign = false;
     add_start(e);
     return 0;
 }
@@ -345,8 +343,8 @@ void execution_end(struct execution *e, const char *result, const sbr_error *err
 {
     static const sbr_error unknown = { .code = SBR_E_SYSTEM, .message = "the cell did not begin" };
 
+    (void)life_take_run(&e->state, RUN_RESULT);
     e->ended_us = clock_now_us();
-    e->foreign = false;
     link_remove(&e->live);
     give_back(e);
     e->is_error = !result;
@@ -357,7 +355,10 @@ void execution_end(struct execution *e, const char *result, const sbr_error *err
     e->text = response_text_of(result ? strdup(result) : result_error_to_json(&e->err));
     snprintf(e->outcome, sizeof(e->outcome), "%s",
              result ? "done" : result_error_name(e->err.code));
-    if (e->is_error && !e->durable)
+    if (e->durable)
+        return; /* it is put on record first */
+    (void)life_take_run(&e->state, RUN_SETTLE);
+    if (e->is_error)
         add_end(e);
     recount(e);
     wake(e);
@@ -395,7 +396,8 @@ void execution_wait(struct execution *e, struct exchange *x)
 
 void execution_cancel(struct execution *e)
 {
-    e->cancelled = true;
+    if (!life_take_run(&e->state, RUN_CANCEL))
+        return;
     if (e->job && !e->users)
         sbr_job_cancel(e->job);
     if (e->stop_fd >= 0)
@@ -452,7 +454,7 @@ static const char *status_of(const struct execution *e)
 {
     if (execution_is_over(e))
         return e->is_error ? "failed" : "done";
-    return e->began ? "running" : "queued";
+    return life_has_begun(e->state) ? "running" : "queued";
 }
 
 char *execution_describe(const struct execution *e)

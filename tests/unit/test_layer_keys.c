@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include "base/tree_remove.h"
-#include "job/job_layers.h"
 #include "job/job_trees.h"
 #include "unit.h"
 
