@@ -2,7 +2,6 @@
 
 #include <sys/socket.h>
 
-#include "egress/connection.h"
 
 static bool take_rule(struct egress *egress, enum egress_order order, const struct host_rule *rule)
 {

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -10,8 +9,6 @@
 #include "http/holdings.h"
 #include "http/ownership.h"
 #include "http/problem.h"
-#include "http/server.h"
-#include "http/sse_stream.h"
 #include "http/submission.h"
 
 #define CLIENTS_MAX 64                  /* of one token; the one that was used least gives way */

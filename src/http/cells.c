@@ -10,10 +10,9 @@
 #include "http/offload.h"
 #include "http/ownership.h"
 #include "http/problem.h"
-#include "http/reader.h"
 #include "http/server.h"
 #include "http/submission.h"
-#include "session/session_client.h"
+#include "session/session_program.h"
 
 #define POSTED_MOST ((size_t)512 << 10) /* bytes of lines that the loop has not taken yet */
 
@@ -195,6 +194,7 @@ static void stream(struct exchange *x, struct cell *cell, const struct offload *
     }
     e->hold = hold_cell;
     e->hold_context = cell;
+    execution_has_begun(e);
     if (offload_start_alone(x, o) < 0)
         return; /* cell_over has freed the cell and ended the execution */
     reader_open(e, x, exchange_accepts(x), 0);

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "http/problem.h"
 #include "http/server.h"
 

@@ -1,4 +1,4 @@
-#include "lib/image_packages.h"
+#include "lib/image_making.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "image/image.h"
 #include "lib/tool_job.h"
