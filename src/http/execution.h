@@ -101,8 +101,8 @@ struct execution {
     bool holds;         /* its program waits for its readers */
     uint64_t read_next; /* the event that the first of its readers, now or before, takes next */
     bool takes_stdin;
-    bool waits;          /* the stage that was reported last waits for the engine */
-    unsigned int stages; /* that were reported */
+    bool waits;                      /* the stage that was reported last waits for the engine */
+    unsigned int stages;             /* that were reported */
     bool held;                       /* a batch still needs it */
     bool durable;                    /* its end is put on record */
     bool restored;                   /* it was on record when the gateway started */

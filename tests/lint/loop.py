@@ -34,6 +34,7 @@ MAY = {
     ("src/http/spans.c", "dial", "getaddrinfo"): THREAD,
     ("src/http/spans.c", "dial", "connect"): THREAD,
     ("src/http/token.c", "save", "fsync"): BEFORE,  # `token create`, a process of its own
+    ("src/http/cells.c", "line_came", "pthread_cond_wait"): THREAD,
     ("src/http/cells.c", "execute", "sbr_session_exec_in"): THREAD,
     ("src/http/kept_changes.c", "change", "sbr_changes_undo"): THREAD,
     ("src/http/kept_changes.c", "change", "sbr_changes_apply"): THREAD,

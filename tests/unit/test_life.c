@@ -81,9 +81,9 @@ static void test_each_ends(void **unused)
 
 static const char run_states[] = "-QCRSEO";
 static const char *const run_picture[RUN_STATES] = {
-    [RUN_NEVER] = "....",   [RUN_QUEUED] = "RCE.",   [RUN_CALLED_OFF] = "SCE.",
-    [RUN_RUNNING] = "RSE.", [RUN_STOPPING] = "SSE.", [RUN_ENDED] = "...O",
-    [RUN_OVER] = "....",
+    [RUN_NEVER] = ".....",   [RUN_QUEUED] = "RQCE.",   [RUN_CALLED_OFF] = "SCCE.",
+    [RUN_RUNNING] = "RQSE.", [RUN_STOPPING] = "SCSE.", [RUN_ENDED] = "....O",
+    [RUN_OVER] = ".....",
 };
 
 static void test_each_cell_of_a_run(void **unused)
