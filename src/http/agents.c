@@ -11,9 +11,9 @@
 #include "http/problem.h"
 #include "http/submission.h"
 
-#define CLIENTS_MAX 64                  /* of one token; the one that was used least gives way */
-#define IDLE_US (3700 * 1000000ULL)     /* sessions of tools live for an hour without a cell */
-#define KEPT_BYTES ((uint64_t)64 * MIB) /* results and files of one token */
+#define CLIENTS_MAX 64              /* of one token; the one that was used least gives way */
+#define IDLE_US (3700 * 1000000ULL) /* sessions of tools live for an hour without a cell */
+#define AGENT_KEPT_BYTES ((uint64_t)64 * MIB) /* results and files of one token */
 
 /* In a call's thread. */
 static int begin_session(void *context, const sbr_request *req, void **ret, sbr_error *err)
@@ -144,7 +144,7 @@ static int make_server(struct agent *agent, struct refusal *fault)
         .no_project = !(tenant->scopes & SCOPE_FILES) || !roots_has(roots, tenant->name, false),
         .no_apply = !roots_has(roots, tenant->name, true),
         .host = &agent->host,
-        .kept_bytes = KEPT_BYTES,
+        .kept_bytes = AGENT_KEPT_BYTES,
     };
 
     if (submission_base(agent->server, tenant, agent->workspace[0] ? agent->workspace : NULL,
