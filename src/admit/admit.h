@@ -11,6 +11,8 @@
 #include "config/config.h"
 #include "model/request.h"
 
+struct request_field;
+
 /* What all callers of one gateway ask beside their grants. */
 struct admit_door {
     const struct config *config;
@@ -41,5 +43,14 @@ int admit_tool(const struct grant *grant, const sbr_request *base, const json_t 
 /* One limit, under the name of its argument. */
 int admit_tool_limit(const struct grant *grant, sbr_request *req, enum sbr_limit which,
                      uint64_t value, const char *argument, struct refusal *refusal) must_check;
+
+/* Which fields of a request in JSON a caller on another machine may set, and to what kind of
+ * value: paths of the host, programs of the host and weaker isolation are the operator's. */
+
+/* One of them.  0, or -1 with the field. */
+int admit_field(const struct grant *grant, const struct request_field *field, const json_t *value,
+                struct refusal *fault) must_check;
+/* All of a body, which may have others: its reader refuses them.  0, or -1 with the field. */
+int admit_fields(const struct grant *grant, const json_t *body, struct refusal *fault) must_check;
 
 #endif

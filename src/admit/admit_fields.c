@@ -1,4 +1,4 @@
-#include "admit/admit_fields.h"
+#include "admit/admit.h"
 
 #include <string.h>
 

@@ -3,9 +3,8 @@
 #include <string.h>
 
 #include "admit/admit.h"
-#include "admit/admit_fields.h"
 #include "admit/grant_check.h"
-#include "job/request_complete.h"
+#include "job/job_steps.h"
 
 /* The field that an error of the reader names, if any: 'the field 'x' must be'. */
 static void find_field(const json_t *body, struct refusal *refusal)

@@ -2,9 +2,8 @@
 #include <string.h>
 
 #include "admit/admit.h"
-#include "admit/admit_fields.h"
 #include "admit/grant_check.h"
-#include "job/request_complete.h"
+#include "job/job_steps.h"
 #include "model/request_fields.h"
 
 int admit_tool_begin(const sbr_request *base, const char *language, sbr_request **ret,

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "base/text.h"
 #include "plan/policy.h"
 

@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/scope.h"
-
 /* Numbers of a grant; where a file names none, the value of a new token holds. */
 #define COUNTS(COUNT)                                                                              \
     COUNT(concurrency)                                                                             \

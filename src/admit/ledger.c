@@ -366,18 +366,18 @@ struct ledger_totals ledger_totals(struct ledger *ledger, const char *tenant)
 
 /* One that is to be stopped, and was not yet; its stop is called without the lock, because that may
  * give it back. */
-static struct held *next_to_stop(struct ledger *ledger, bool (*is_revoked)(const char *token_id))
+static struct held *next_to_stop(struct ledger *ledger, ledger_is_revoked *is_revoked, void *tokens)
 {
     list_each(at, &ledger->held) {
         struct held *held = link_owner(at, struct held, link);
 
-        if (!held->stopped && held->stop && held->token_id[0] && is_revoked(held->token_id))
+        if (!held->stopped && held->stop && held->token_id[0] && is_revoked(tokens, held->token_id))
             return held;
     }
     return NULL;
 }
 
-void ledger_end_tokens(struct ledger *ledger, bool (*is_revoked)(const char *token_id))
+void ledger_end_tokens(struct ledger *ledger, ledger_is_revoked *is_revoked, void *tokens)
 {
     for (;;) {
         void (*stop)(void *context) = NULL;
@@ -385,7 +385,7 @@ void ledger_end_tokens(struct ledger *ledger, bool (*is_revoked)(const char *tok
         struct held *held;
 
         pthread_mutex_lock(&ledger->lock);
-        held = next_to_stop(ledger, is_revoked);
+        held = next_to_stop(ledger, is_revoked, tokens);
         if (held) {
             held->stopped = true;
             stop = held->stop;

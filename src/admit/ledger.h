@@ -67,8 +67,10 @@ struct ledger_totals {
     uint64_t starts, refused;
 };
 struct ledger_totals ledger_totals(struct ledger *ledger, const char *tenant);
+/* True: the token of this id was revoked. */
+typedef bool ledger_is_revoked(void *tokens, const char *token_id);
 /* Stops what tokens hold that are no more. */
-void ledger_end_tokens(struct ledger *ledger, bool (*is_revoked)(const char *token_id));
+void ledger_end_tokens(struct ledger *ledger, ledger_is_revoked *is_revoked, void *tokens);
 void ledger_set_tenants(struct ledger *ledger, unsigned int tenants);
 
 #endif

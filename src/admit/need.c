@@ -1,9 +1,8 @@
 #include "admit/need.h"
 
+#include "job/job_trees.h"
 #include "job/job_types.h"
-#include "job/stage_plan.h"
 #include "plan/language.h"
-#include "plan/manifest.h"
 
 static uint64_t memory_of(const sbr_request *req, const struct language *language, enum stage stage)
 {

@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "backend/backend_engine.h"
-#include "backend/backend_oci.h"
 #include "base/log.h"
 
 /* Two walls are stronger than one.  runsc is not among them: no machine of ours has it. */

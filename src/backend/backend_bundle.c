@@ -10,7 +10,7 @@
  *   masks      none: the kernel lets init mount a procfs of its own only where nothing covers this
  *              one.  Init masks its own, and covers the container's with its root
  *   limits     the run's cgroup, which init enters, and rlimits: both as in every sandbox */
-#include "backend/backend_bundle.h"
+#include "backend/backend.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * A container bears the name of its run's directory, which is locked while the run lives.  A run
  * may be killed before it can remove its container, and a cancelled one does not wait until the
  * engine has made it: a note stays, and the next run removes the container. */
-#include "backend/backend_engine.h"
+#include "backend/backend.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -16,14 +16,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "backend/backend_bundle.h"
 #include "backend/backend_guest.h"
 #include "backend/backend_http.h"
-#include "backend/backend_left.h"
 #include "base/fd.h"
 #include "base/jsonw.h"
 #include "base/log.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "wire/guest_msg.h"
 

@@ -14,7 +14,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/scope.h"
 #include "base/staging_dir.h"
 #include "base/tree_remove.h"
 #include "wire/guest_msg.h"

@@ -13,7 +13,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/scope.h"
 
 #define HEAD_MAX 16384
 #define PATIENCE_MS 60000

@@ -1,4 +1,4 @@
-#include "backend/backend_left.h"
+#include "backend/backend_http.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,6 @@
 #include "base/encoding.h"
 #include "base/fd.h"
 #include "base/listing.h"
-#include "base/scope.h"
 
 #define PREFIX "left-"
 #define NAME_SIZE (sizeof(PREFIX) + ENCODING_ID_SIZE)

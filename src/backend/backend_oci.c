@@ -4,7 +4,7 @@
  *
  * When our own process is killed, init sees the end of its control socket and ends, then the guest,
  * then the runtime.  The bundle stays, and the next run removes it. */
-#include "backend/backend_oci.h"
+#include "backend/backend.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,11 +23,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backend/backend_bundle.h"
 #include "backend/backend_guest.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/scope.h"
 #include "base/text.h"
 
 #define END_MS 10000         /* a runtime that has not ended by then is killed */

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/scope.h"
-
 /* A name that nobody else uses: another call may save to the same directory. */
 static int draw(char name[ASIDE_SIZE])
 {

@@ -1,4 +1,4 @@
-#include "base/bounded_memory.h"
+#include "base/secret_memory.h"
 
 #include <malloc.h>
 #include <stdlib.h>

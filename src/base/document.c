@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bounded_memory.h"
 #include "base/fd.h"
-#include "base/scope.h"
+#include "base/secret_memory.h"
 #include "base/text.h"
 
 #define DOCUMENT_MOST_KEYS 128

@@ -29,14 +29,10 @@ static size_t character_len(const unsigned char *p)
 /* First and last of the characters that show nothing, or turn the text around them. */
 static const char unseen[][2][5] = {
     { "\xc2\x80", "\xc2\x9f" }, /* C1 controls, which are one byte where it is not UTF-8 */
-    { "\xc2\xad", "\xc2\xad" },
-    { "\xd8\x9c", "\xd8\x9c" },
-    { "\xe1\xa0\x8b", "\xe1\xa0\x8f" },
-    { "\xe2\x80\x8b", "\xe2\x80\x8f" },
-    { "\xe2\x80\xa8", "\xe2\x80\xae" },
-    { "\xe2\x81\xa0", "\xe2\x81\xaf" },
-    { "\xef\xbb\xbf", "\xef\xbb\xbf" },
-    { "\xf3\xa0\x80\x80", "\xf3\xa0\xbf\xbf" },
+    { "\xc2\xad", "\xc2\xad" },         { "\xd8\x9c", "\xd8\x9c" },
+    { "\xe1\xa0\x8b", "\xe1\xa0\x8f" }, { "\xe2\x80\x8b", "\xe2\x80\x8f" },
+    { "\xe2\x80\xa8", "\xe2\x80\xae" }, { "\xe2\x81\xa0", "\xe2\x81\xaf" },
+    { "\xef\xbb\xbf", "\xef\xbb\xbf" }, { "\xf3\xa0\x80\x80", "\xf3\xa0\xbf\xbf" },
 };
 
 static bool is_unseen(const unsigned char *p, size_t n)

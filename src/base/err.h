@@ -2,6 +2,7 @@
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 
+#include "base/scope.h"
 #include "sandboxrun.h"
 
 #define must_check __attribute__((warn_unused_result))

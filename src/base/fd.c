@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/scope.h"
 
 int fd_write_all(int fd, const void *data, size_t len)
 {

@@ -46,4 +46,12 @@ ssize_t fd_receive(int socket_fd, void *data, size_t size, int *ret_fds, size_t 
  * see. */
 pid_t fd_pid_of(int pidfd);
 
+/* Messages of any length over a socket that keeps the bounds of each: the first one is the length,
+ * the others are the bytes.  Unlike memory files, what is in such a socket is never swapped. */
+
+/* 0, or -1 with errno. */
+int fd_message_send(int fd, const void *data, size_t len);
+/* At most `max` bytes, into secret memory; NULL with errno, 0 at the end of the stream. */
+char *fd_message_receive(int fd, size_t max, size_t *ret_len);
+
 #endif

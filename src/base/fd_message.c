@@ -1,7 +1,6 @@
-#include "base/fd_message.h"
+#include "base/fd.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <sys/socket.h>
 
 #include "base/secret_memory.h"

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/landlock_calls.h"
-#include "base/scope.h"
 
 /* Enough for all connections of either helper, their pipes, all flows and what the resolver
  * opens. */

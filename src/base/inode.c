@@ -8,8 +8,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/scope.h"
-
 #ifndef SYS_openat2
 #define SYS_openat2 437
 #endif

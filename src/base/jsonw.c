@@ -7,7 +7,6 @@
 #include <emmintrin.h>
 #endif
 
-#include "base/scope.h"
 #include "base/text.h"
 
 void jsonw_init(struct jsonw *j, bool pretty)

@@ -5,7 +5,6 @@
 #include <sys/file.h>
 
 #include "base/inode.h"
-#include "base/scope.h"
 
 #define ATTEMPTS 8
 

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/scope.h"
 
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441

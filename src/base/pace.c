@@ -1,4 +1,4 @@
-#include "base/pace.h"
+#include "base/loop.h"
 
 uint64_t pace_spend(struct pace *pace, uint64_t spent_us, uint64_t now_us)
 {

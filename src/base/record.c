@@ -11,7 +11,6 @@
 
 #include "base/encoding.h"
 #include "base/fd.h"
-#include "base/scope.h"
 #include "base/sha256.h"
 
 #define SUM_SIZE (SHA256_HEX_SIZE - 1)

@@ -14,7 +14,6 @@
 
 #include "base/aside.h"
 #include "base/err.h"
-#include "base/scope.h"
 #include "base/way.h"
 
 /* Trees whose names the caller did not choose. */

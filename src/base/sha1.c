@@ -1,6 +1,5 @@
-#include "base/sha1.h"
+#include "base/sha256.h"
 
-#include <stdint.h>
 #include <string.h>
 
 #define BLOCK 64

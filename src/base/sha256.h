@@ -29,4 +29,10 @@ void sha256_add_u64(struct sha256 *s, uint64_t value);
 /* All at once. */
 void sha256_hex(const void *data, size_t len, char hex[SHA256_HEX_SIZE]);
 
+/* SHA-1, only where a format of others asks for it: the sum at the end of git's index.  Nothing is
+ * trusted because of it. */
+#define SHA1_SIZE 20
+
+void sha1(const void *data, size_t len, unsigned char digest[SHA1_SIZE]);
+
 #endif

@@ -1,6 +1,5 @@
 #include "base/signal_fd.h"
 
-#include <signal.h>
 #include <sys/signalfd.h>
 
 int signal_fd_open(const int *numbers, size_t n)

@@ -1,4 +1,4 @@
-#include "base/sigpipe.h"
+#include "base/signal_fd.h"
 
 #include <errno.h>
 #include <pthread.h>

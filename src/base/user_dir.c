@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "base/way.h"
 
 enum place { PLACE_CHOSEN, PLACE_XDG, PLACE_HOME, PLACE_SHARED, N_PLACES };

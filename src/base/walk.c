@@ -9,7 +9,6 @@
 #include "base/buf.h"
 #include "base/inode.h"
 #include "base/listing.h"
-#include "base/scope.h"
 
 struct state {
     const struct walk *walk;

@@ -14,10 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/scope.h"
-#include "changes/apply_check.h"
 #include "changes/apply_plan.h"
-#include "changes/journal.h"
 
 #define WORKSPACE_ID "workspace" /* in the names of temporaries */
 

@@ -1,7 +1,7 @@
 /* Theory.  A change may be applied when the real tree is still what the program saw: the same file
  * by its identity or by its content.  What already is as it should be is done.  Everything else is
  * a conflict, and nothing is applied as long as there is one that is not forced. */
-#include "changes/apply_check.h"
+#include "changes/apply_plan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,10 +11,8 @@
 #include <unistd.h>
 
 #include "base/listing.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "changes/beneath.h"
-#include "changes/git_index.h"
 #include "changes/node.h"
 
 struct check {

@@ -12,12 +12,10 @@
 #include "base/clock.h"
 #include "base/listing.h"
 #include "base/record.h"
-#include "base/scope.h"
 #include "changes/apply.h"
 #include "changes/apply_plan.h"
-#include "changes/attributes.h"
 #include "changes/beneath.h"
-#include "changes/copy_file.h"
+#include "changes/copy_tree.h"
 #include "changes/node.h"
 
 #define FEW 64 /* up to so many are flushed one by one, more all at once */

@@ -7,9 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "base/text.h"
-#include "changes/apply.h"
 #include "changes/beneath.h"
 
 int apply_plan_init(struct apply_plan *e, const char *id, size_t n_roots, sbr_error *err)

@@ -9,6 +9,8 @@
 
 #include <sys/stat.h>
 
+#include "changes/apply.h"
+#include "changes/changeset.h"
 #include "model/changes.h"
 
 enum step_state { STEP_TODO, STEP_ALREADY, STEP_CONFLICT };
@@ -108,5 +110,78 @@ void apply_plan_times(const struct step *step, struct timespec times[2]);
 int apply_plan_own(const struct step *step, int dir_fd, const char *name);
 
 int apply_plan_fail(const struct step *step, const char *what, sbr_error *err);
+
+/* What undo needs: ID/undo/ with `journal` and the originals, which have numbers for names.
+ *
+ * Originals are on the disk before the journal names them; the journal is, before anything is
+ * touched.  What was stored first stays: a repeated apply finds its own files, which are no
+ * originals.  Private to apply and undo. */
+struct journal_entry {
+    unsigned int root;
+    char *path;
+    struct node was; /* kind NODE_NONE: nothing */
+    struct node now; /* what apply makes of it */
+    uid_t uid;
+    gid_t gid;
+    char original[24]; /* name in undo/; "" when none is needed */
+    size_t number;     /* of the step's temporary name */
+    bool mode_only;
+    bool opened; /* a directory that apply made writable for a while */
+    bool linked; /* the original is the file itself, no copy */
+};
+
+struct journal {
+    int fd;                      /* of undo/; -1: there is none */
+    struct journal_entry *items; /* in the order of roots and paths */
+    size_t n;
+    uint64_t next; /* name of the next original */
+};
+
+/* 1; 0 when there is nothing to undo and `make` is false; negative. */
+int journal_open(struct changeset *changeset, bool make, struct journal *ret, sbr_error *err)
+    must_check;
+void journal_close(struct journal *j);
+struct journal_entry *journal_find(const struct journal *j, unsigned int root, const char *path);
+
+/* Stores what the steps are going to touch and writes the journal.  Updates `there` of the steps: a
+ * link to a file changes its times.  When it fails, the journal is as it was. */
+int journal_record(struct journal *j, struct apply_plan *e, sbr_error *err) must_check;
+/* Removes entries (`keep[i]` false) and writes the journal; the last one removes the directory. */
+int journal_reduce(struct changeset *changeset, struct journal *j, const bool *keep, sbr_error *err)
+    must_check;
+
+/* Which changes are selected, and their conflicts.  Private to apply and undo. */
+
+/* One for each change of the changeset: whether `options` select it. */
+int apply_select_changes(const struct changeset *changeset, const struct apply_options *options,
+                         bool *mask, sbr_error *err) must_check;
+/* Lists what is left out because others execute it. */
+int apply_report_left(const struct changes *changes, const struct apply_options *options,
+                      struct apply_report *report, sbr_error *err) must_check;
+/* `path` is one of them, or below one. */
+bool apply_path_is_covered(const char *path, const char *const *covers, size_t n);
+
+/* Removes temporaries of an apply or undo that was killed. */
+int apply_remove_leftovers(const struct changeset *changeset, sbr_error *err) must_check;
+/* Opens the roots of the changeset. */
+int apply_open_roots(const struct changeset *changeset, struct apply_plan *e, sbr_error *err)
+    must_check;
+
+/* Fills the state of each step, and reports conflicts. */
+int apply_check_steps(struct apply_plan *e, const struct apply_options *options,
+                      const struct journal *journal, struct apply_report *report, sbr_error *err)
+    must_check;
+
+/* Adds a conflict, unless `force` covers the path. */
+int apply_conflict_add(struct step *step, const char *why, const struct apply_options *force,
+                       struct apply_report *report, sbr_error *err) must_check;
+
+/* 1: the file or link at the step's path has the content of `content` below `content_fd`; 0; or -1
+ * with errno. */
+int apply_has_content(const struct apply_plan *e, const struct step *step, int content_fd,
+                      const char *content);
+/* 1: a directory has something in it that no step removes; 0: not; negative. */
+int apply_has_others(const struct apply_plan *e, const struct step *step, sbr_error *err)
+    must_check;
 
 #endif

@@ -7,8 +7,8 @@
 
 #include "base/inode.h"
 #include "base/text.h"
-#include "changes/apply_check.h"
-#include "changes/changes_fold.h"
+#include "changes/apply_plan.h"
+#include "changes/changeset_meta.h"
 #include "model/executes.h"
 
 static bool covers(const char *cover, const char *path)

@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "base/record.h"
-#include "base/scope.h"
 #include "changes/apply.h"
 #include "changes/apply_plan.h"
 #include "changes/beneath.h"

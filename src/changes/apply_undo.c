@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "changes/apply_check.h"
+#include "changes/apply_plan.h"
 #include "changes/node.h"
 
 struct undo {

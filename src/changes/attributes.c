@@ -1,12 +1,9 @@
-#include "changes/attributes.h"
+#include "changes/node.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/xattr.h>
-
-#include "base/err.h"
-#include "base/scope.h"
 
 static bool is_wanted(const char *name)
 {

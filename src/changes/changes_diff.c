@@ -6,10 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "base/text.h"
-#include "changes/changes_fold.h"
-#include "changes/diff_content.h"
+#include "changes/changeset_meta.h"
+#include "changes/compare.h"
 #include "changes/textdiff.h"
 #include "model/executes.h"
 

@@ -1,4 +1,4 @@
-#include "changes/changes_fold.h"
+#include "changes/changeset_meta.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/listing.h"
 #include "base/lock_file.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "base/tree_remove.h"
 #include "changes/changeset_meta.h"

@@ -6,7 +6,6 @@
 
 #include "base/jsonw.h"
 #include "base/listing.h"
-#include "base/scope.h"
 #include "changes/changeset_meta.h"
 
 struct entry {

@@ -4,6 +4,7 @@
 
 #include "base/record.h"
 #include "changes/changeset.h"
+#include "model/changes.h"
 
 #define CHANGESET_META "meta"
 #define CHANGESET_TREE "tree"
@@ -29,5 +30,20 @@ void changes_read_node(struct buf_reader *r, struct node *node);
 
 /* A valid path of a change: the list may have been tampered with. */
 bool changeset_is_path(const char *path);
+
+/* Deleted directories that held much are reported in one line. */
+#define FOLD_FILES 10 /* more deleted files than this below a directory */
+
+/* For each change. */
+struct fold {
+    uint64_t files, bytes; /* deleted directories: what was deleted below */
+    bool hidden;           /* a directory above reports it */
+};
+
+/* The change at the first `len` bytes of `path`, or changes->n.  `changes` is sorted. */
+size_t changes_find(const struct changes *changes, unsigned int root, const char *path, size_t len);
+
+/* `changes` is sorted.  The caller frees the array; NULL without memory. */
+struct fold *changes_fold(const struct changes *changes);
 
 #endif

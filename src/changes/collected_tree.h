@@ -2,8 +2,8 @@
 #ifndef CHANGES_COLLECTED_TREE_H
 #define CHANGES_COLLECTED_TREE_H
 
-#include "changes/collected.h"
 #include "model/changes.h"
+#include "monitor/collect_reader.h"
 
 #define COLLECTED_END SIZE_MAX       /* no further entry */
 #define COLLECTED_TOP (SIZE_MAX - 1) /* the directory that holds the first */
@@ -39,5 +39,15 @@ int collected_names_init(const struct collected_tree *tree, size_t dir,
 bool collected_names_have(const struct collected_names *names,
                           const char *name); /* NULL has none */
 void collected_names_done(struct collected_names *names);
+
+/* What came out of the sandbox for one tree: a list, and the contents of files in a directory of
+ * ours. */
+
+/* The contents lie below `content_fd` under the paths of the list: files with mode 0600,
+ * directories with 0700, links as links.  Only we can write there. */
+struct collected {
+    struct collect_list list;
+    int content_fd; /* -1: there is none */
+};
 
 #endif

@@ -21,12 +21,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 #include "base/walk.h"
-#include "changes/collected_tree.h"
-#include "changes/git_index.h"
-#include "changes/node.h"
-#include "changes/renames.h"
 
 #define STAGE "changes"
 /* Sums help where a file was only touched; reading for minutes does not. */

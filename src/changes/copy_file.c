@@ -1,10 +1,9 @@
-#include "changes/copy_file.h"
+#include "changes/copy_tree.h"
 
 #include <errno.h>
 #include <linux/fs.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define PIECE (8u << 20) /* per call, to report progress often enough */

@@ -1,4 +1,4 @@
-#include "changes/copy_identity.h"
+#include "changes/copy_tree.h"
 
 #include <string.h>
 

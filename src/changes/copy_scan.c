@@ -12,10 +12,7 @@
 
 #include "base/clock.h"
 #include "base/inode.h"
-#include "base/scope.h"
 #include "base/walk.h"
-#include "changes/copy_file.h"
-#include "changes/copy_identity.h"
 #include "changes/copy_tree.h"
 
 #define STAGE "collect"

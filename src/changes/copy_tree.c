@@ -6,17 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/inode.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "base/walk.h"
-#include "changes/copy_file.h"
-#include "changes/copy_identity.h"
 
 #define STAGE "copy"
 #define IDENTITIES_MAX (4 * GIB)

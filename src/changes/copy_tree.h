@@ -1,11 +1,16 @@
 /* Copy-on-write without overlayfs: a copy of the whole tree, by reflink where the file system can,
  * and afterwards a look at the differences.  Gives the same list as the sandbox itself would
- * (changes/collected.h). */
+ * (changes/collected_tree.h). */
 #ifndef CHANGES_COPY_TREE_H
 #define CHANGES_COPY_TREE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
 #include "base/buf.h"
-#include "changes/collected.h"
+#include "changes/collected_tree.h"
 
 /* A file descriptor or two are open for each. */
 #define COPY_MAX_DEPTH 200
@@ -21,7 +26,7 @@ struct copy_progress {
 };
 
 struct copied {
-    struct buf identities; /* of all that is in the copy: changes/copy_identity.h */
+    struct buf identities; /* of all that is in the copy: copy_identity.c */
     uint64_t files, bytes;
     uint64_t left_out; /* pipes, sockets, devices, and what cannot be read */
     bool reflinked;    /* at least one file shares its blocks */
@@ -40,5 +45,47 @@ int copy_tree(int from_fd, int to_fd, const struct copy_progress *progress, stru
 int copy_changes(int copy_fd, const struct copied *copied, struct collected *ret, sbr_error *err)
     must_check;
 void copy_done(struct copied *copied);
+
+/* Copies the bytes of one file: shared where the file system can, copied by the kernel where it
+ * can, else read and written.  Holes stay holes. */
+struct copy_file {
+    void (*moved)(void *context, uint64_t bytes); /* after each piece; may be NULL */
+    void *context;
+    bool reflinked; /* out: the blocks are shared */
+};
+
+/* `to_fd` is new and empty; at most `size` bytes are copied.  A file that became shorter meanwhile
+ * is copied as it is. 0, or -1 with errno. */
+int copy_file(int from_fd, int to_fd, uint64_t size, struct copy_file *how);
+
+/* The identity of everything in a copy when it was made: records in the order of a walk, names
+ * sorted within each directory, and behind the record of a directory those of its entries. */
+struct identity {
+    uint32_t mode;        /* in the copy; 0 when it was left out                   */
+    uint32_t source_mode; /* of the source: the copy cannot always have it */
+    uint64_t size, ino;
+    int64_t mtime_ns, ctime_ns;
+    uint64_t below; /* of a directory: bytes of the records of what is in it */
+    uint64_t name_len;
+};
+
+/* `copy` NULL: left out.  Returns where the record begins; list->failed reports a lack of memory.
+ */
+size_t copy_identity_add(struct buf *list, const char *name, mode_t source_mode,
+                         const struct stat *copy);
+/* Once all entries of the directory were added and it has its final stat. */
+void copy_identity_close(struct buf *list, size_t at, const struct stat *copy);
+
+/* A record and where its parts lie. */
+struct identity_view {
+    struct identity is;
+    const char *name;
+    size_t first; /* of what is in it      */
+    size_t next;  /* behind all of that    */
+};
+
+struct identity_view copy_identity_at(const struct buf *list, size_t at);
+/* It is unchanged; a directory only has to be one. */
+bool copy_identity_same(const struct identity *was, const struct stat *now);
 
 #endif

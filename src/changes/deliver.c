@@ -9,9 +9,8 @@
 #include <unistd.h>
 
 #include "base/aside.h"
-#include "base/scope.h"
 #include "changes/beneath.h"
-#include "changes/copy_file.h"
+#include "changes/copy_tree.h"
 #include "changes/node.h"
 #include "model/executes.h"
 

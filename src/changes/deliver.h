@@ -3,7 +3,7 @@
 #define CHANGES_DELIVER_H
 
 #include "base/save.h"
-#include "changes/collected.h"
+#include "changes/collected_tree.h"
 #include "model/outputs.h"
 
 /* For one rule: paths of `collected` are relative to the root inside.  Each file is made aside in

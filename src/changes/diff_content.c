@@ -1,11 +1,10 @@
-#include "changes/diff_content.h"
+#include "changes/compare.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 #include "base/text.h"
 
 #define BINARY_HEAD 8000 /* a NUL in the first bytes makes a file binary, as for git */

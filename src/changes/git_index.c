@@ -7,12 +7,10 @@
  *   extension  four letters, length, contents; a capital first letter: git does without it
  *
  * git's own page is gitformat-index(5). */
-#include "changes/git_index.h"
+#include "changes/node.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/sha1.h"
 
 #define HEAD 12
 #define STAT 40            /* bytes of an entry before the id of its content */

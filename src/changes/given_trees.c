@@ -8,7 +8,6 @@
 #include "base/fd.h"
 #include "base/json_read.h"
 #include "base/listing.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "changes/state_dir.h"
 

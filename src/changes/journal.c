@@ -1,19 +1,16 @@
-#include "changes/journal.h"
+#include "changes/apply_plan.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "base/tree_remove.h"
-#include "changes/attributes.h"
 #include "changes/beneath.h"
 #include "changes/changeset_meta.h"
-#include "changes/copy_file.h"
+#include "changes/copy_tree.h"
 #include "changes/node.h"
 
 #define UNDO "undo"

@@ -1,4 +1,4 @@
-#include "changes/kept_entries.h"
+#include "changes/kept_output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,6 @@
 #include "base/listing.h"
 #include "base/lock_file.h"
 #include "base/record.h"
-#include "base/scope.h"
 #include "base/tree_remove.h"
 
 #define META "meta"

@@ -9,10 +9,8 @@
 #include <unistd.h>
 
 #include "base/lock_file.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "base/tree_remove.h"
-#include "changes/kept_entries.h"
 
 const struct kept_output_bounds kept_output_bounds = { .run_bytes = 1ULL << 30,
                                                        .all_bytes = 4ULL << 30,

@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/inode.h"
-#include "base/scope.h"
 
 #define LINK_MAX_TEXT 4096
 

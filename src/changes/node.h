@@ -5,6 +5,9 @@
 
 #include <sys/stat.h>
 
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/sha256.h"
 #include "model/changes.h"
 
 struct node_state {
@@ -31,7 +34,7 @@ char *node_link_text(int dir_fd, const char *path, size_t *ret_len);
 int node_sum(int dir_fd, const char *path, char sum[SHA256_HEX_SIZE]);
 
 /* The same for what is at `path` of a tree, where it is called `name`: of git's index only what it
- * says about files counts (changes/git_index.h). */
+ * says about files counts (git_index.c). */
 int node_sum_at(int dir_fd, const char *name, const char *path, char sum[SHA256_HEX_SIZE]);
 
 /* Two indexes of git that say the same of every file. */
@@ -41,5 +44,32 @@ bool node_same_index(int a_fd, int b_fd);
 int node_same_content(int a_fd, int b_fd, uint64_t size);
 
 #define NODE_CHUNK (128 * 1024)
+
+/* Extended attributes: access lists, labels, the user's own. */
+
+/* Copies those that do not depend on the content; never capabilities.  Errors are ignored. */
+void attributes_copy(int from_fd, int to_fd);
+
+/* The index of a git repository (`.git/index`): which files are tracked, with which contents, and
+ * what git saw of each by stat.  Git writes it anew whenever it has looked, so two indexes with the
+ * same entries are the same to a user.  Pure: bytes that others chose come in, bounded by `len`;
+ * what is not understood is left alone. */
+#define GIT_INDEX_MAX ((size_t)64 << 20) /* of a repository with half a million files */
+
+/* Whether this path of a tree is the index of a repository in it. */
+bool git_index_is(const char *path);
+
+/* The sum of the entries, without what git saw by stat.  False: no index that we understand. */
+bool git_index_sum(const char *data, size_t len, char sum[SHA256_HEX_SIZE]);
+
+typedef bool git_index_covers(const void *context, const char *path);
+
+/* Writes the index with the bit `skip-worktree` at the entries that are covered: git then takes
+ * them for unchanged, whatever stands in the working tree.  1; 0 when there is none or the index is
+ * not understood, and nothing is written; negative. */
+int git_index_skip(const char *data, size_t len, git_index_covers *covers, const void *context,
+                   struct buf *ret, sbr_error *err) must_check;
+/* Takes the bit back, in place.  True when something was changed. */
+bool git_index_unskip(char *data, size_t len, git_index_covers *covers, const void *context);
 
 #endif

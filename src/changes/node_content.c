@@ -5,8 +5,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
-#include "changes/git_index.h"
 #include "changes/node.h"
 
 /* Where data may be at or after `offset`; file systems that do not know answer: here. */

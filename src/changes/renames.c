@@ -1,13 +1,10 @@
 /* How it works.  Candidates (files with content, created or deleted) are sorted by size; sums are
  * made only where a size occurs on both sides.  Those are sorted again, and in each run of equal
  * sums the created are paired with the deleted: first by equal last names, then in order. */
-#include "changes/renames.h"
+#include "changes/compare.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/scope.h"
-#include "changes/node.h"
 
 #define STAGE "changes"
 /* Bytes to read for new sums; beyond it a renamed file is shown as created and deleted. */

@@ -12,7 +12,6 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "base/walk.h"
 #include "sandbox/mount_below.h"
 

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "base/staging_dir.h"
 #include "base/tree_remove.h"
 #include "base/user_dir.h"

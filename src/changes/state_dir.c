@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "base/user_dir.h"
 
 _Static_assert(USER_DIR_SIZE + 160 <= STATE_PATH_SIZE, "room for \"/staging/ID/tree/0\"");

@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "changes/textdiff_lines.h"
-
 #define CONTEXT 3
 #define NO_NEWLINE "\\ No newline at end of file\n"
 

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
-#include "changes/textdiff_lines.h"
+#include "changes/textdiff.h"
 
 #define CUT_MAX_COST 1000 /* steps from both corners, then the best so far is used */
 

@@ -1,4 +1,4 @@
-#include "changes/textdiff_lines.h"
+#include "changes/textdiff.h"
 
 #include <stdlib.h>
 #include <string.h>

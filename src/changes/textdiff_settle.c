@@ -3,7 +3,7 @@
  *
  * The order of unchanged lines decides which lines of the two texts belong together.  A changed
  * piece that moves over a line equal to its first (or last) leaves that order as it is. */
-#include "changes/textdiff_lines.h"
+#include "changes/textdiff.h"
 
 #define MAX_INDENT 60
 

@@ -5,7 +5,6 @@
 
 #include "base/encoding.h"
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "config/audit.h"
 
 /* A line of audit-code.jsonl as a program. */

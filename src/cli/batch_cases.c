@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/jsonw.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "cli/batch.h"
 #include "cli/present.h"

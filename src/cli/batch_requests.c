@@ -7,7 +7,6 @@
 
 #include "base/fd.h"
 #include "base/listing.h"
-#include "base/scope.h"
 #include "base/string_list.h"
 #include "changes/given_trees.h"
 #include "cli/batch.h"

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/jsonw.h"
-#include "base/scope.h"
 #include "cli/present.h"
 #include "config/audit.h"
 #include "model/executes.h"

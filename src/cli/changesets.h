@@ -4,8 +4,10 @@
 
 #include <stdio.h>
 
+#include "base/save.h"
 #include "changes/apply.h"
 #include "cli/cli.h"
+#include "model/result.h"
 
 /* Of `apply` and `undo`. */
 struct changeset_options {
@@ -47,5 +49,13 @@ int cmd_apply_run(struct options *o);
 void changesets_print_left(const struct apply_report *report);
 int changesets_report(const struct options *o, const struct changeset *changeset,
                       const struct apply_report *report, const char *done, const char *summary);
+
+/* The file of --diff=FILE. */
+
+/* Before the run: its changes would be lost with a file that cannot be written.  What is in the
+ * file stays until the end. */
+int diff_file_open(const struct options *o, struct save_file *file, sbr_error *err) must_check;
+/* Takes the diff out of the result, so that nothing repeats it. */
+int diff_file_write(struct save_file *file, sbr_result *result, sbr_error *err) must_check;
 
 #endif

@@ -15,7 +15,6 @@
 #include "base/arch.h"
 #include "base/listing.h"
 #include "base/log.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "cli/documents.h"
 #include "cli/env_files.h"

@@ -3,7 +3,9 @@
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
+#include "base/err.h"
 #include "cli/options.h"
+#include "model/result.h"
 
 /* Exit statuses of our own; everything else is the program's. */
 enum {
@@ -66,5 +68,23 @@ void cli_help(const struct command *command);
 /* Prints the error as text or JSON and returns the exit status that belongs to it. */
 int cli_fail(const struct options *o, const sbr_error *err);
 int cli_error_status(const sbr_error *err);
+
+/* Programs of ours that stand beside this one in a build tree, and under libexec when installed. */
+
+/* Executes it; returns only when that fails, with errno of the last attempt and *err. */
+int companion_exec(const char *name, char *const *argv, sbr_error *err) must_check;
+
+/* Runs a request for the command line: streams, signals, presentation, exit status. */
+
+/* `title` is for the header.  `stdin_is_program`: stdin was the code, so the program gets none. */
+int start_request(struct options *o, const char *title, bool stdin_is_program);
+
+/* The status of `run` and its kin, from how the program ended. */
+
+/* `signal` is what ended us, or 0. */
+int exit_status_of(const sbr_result *r, int signal);
+
+/* The manual page, from the tables that parse the command line. */
+void manual_print(void);
 
 #endif

@@ -6,12 +6,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "cli/ask.h"
 #include "cli/cli.h"
 #include "cli/host_path.h"
-#include "cli/start.h"
 #include "config/audit.h"
 #include "config/config.h"
 #include "lib/agent_socket.h"

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "cli/action.h"
 #include "cli/audit_view.h"

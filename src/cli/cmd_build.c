@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "cli/cli.h"
 #include "cli/host_path.h"
 #include "cli/present.h"

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/jsonw.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "cli/action.h"
 #include "cli/amounts.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/jsonw.h"
-#include "base/scope.h"
 #include "base/string_list.h"
 #include "base/text.h"
 #include "cli/measured.h"

@@ -5,7 +5,6 @@
 
 #include "cli/action.h"
 #include "cli/cli.h"
-#include "cli/manual.h"
 #include "cli/topics.h"
 
 /* What a shell runs at the moment of completion stands between `before` and `after`. */

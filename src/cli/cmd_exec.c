@@ -1,7 +1,6 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
-#include "cli/start.h"
 
 /* --lang brings tools and --dep packages; the command stays the command. */
 static int check_tools(struct options *o, sbr_error *err)

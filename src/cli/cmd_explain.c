@@ -9,12 +9,10 @@
 
 #include "base/fd.h"
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "cli/cli.h"
-#include "cli/explain_text.h"
 #include "cli/present.h"
 #include "cli/source.h"
-#include "explain/explain_record.h"
+#include "explain/ending.h"
 #include "lib/runner.h"
 
 #define RECORD_MAX (256UL * 1024 * 1024)

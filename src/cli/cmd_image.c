@@ -10,11 +10,8 @@
 #include "cli/amounts.h"
 #include "cli/present.h"
 #include "image/image_store.h"
-#include "lib/image_build.h"
-#include "lib/image_export.h"
-#include "lib/image_fetch_dir.h"
+#include "lib/image_making.h"
 #include "lib/image_pull.h"
-#include "lib/image_recipe.h"
 #include "lib/runner.h"
 
 struct image_options {

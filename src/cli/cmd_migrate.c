@@ -17,7 +17,6 @@
 #include "cli/cli.h"
 #include "cli/present.h"
 #include "cli/source.h"
-#include "cli/start.h"
 #include "config/audit.h"
 
 #define COPY_MAX ((size_t)256 << 20)

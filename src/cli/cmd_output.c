@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/jsonw.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "changes/kept_output.h"
 #include "cli/amounts.h"

@@ -1,6 +1,5 @@
 #include <stdio.h>
 
-#include "base/scope.h"
 #include "cli/cli.h"
 #include "cli/present.h"
 #include "cli/settings.h"

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "cli/present.h"
 #include "cli/repl.h"
 #include "cli/settings.h"

@@ -3,7 +3,6 @@
 #include "cli/cli.h"
 #include "cli/documents.h"
 #include "cli/source.h"
-#include "cli/start.h"
 
 static int run_run(struct options *o)
 {

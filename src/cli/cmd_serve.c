@@ -9,11 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/gateway.h"
-#include "cli/serve_status.h"
 #include "config/config.h"
 #include "engine/engine_main.h"
 

@@ -7,7 +7,6 @@
 
 #include "base/fd.h"
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "cli/action.h"
 #include "cli/amounts.h"

@@ -11,17 +11,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "base/signal_fd.h"
-#include "cli/cli.h"
 #include "cli/cmd_test.h"
 #include "cli/measured.h"
 #include "cli/present.h"
 #include "cli/settings.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
-#include "cli/test_memory.h"
-#include "cli/tree_watch.h"
 #include "config/config_find.h"
 #include "lib/runner.h"
 #include "work/run_alone.h"

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include "base/jsonw.h"
-#include "base/scope.h"
 #include "cli/cli.h"
 #include "cli/host_path.h"
 #include "cli/present.h"

@@ -5,8 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/save.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "changes/given_trees.h"
 #include "cli/cmd_test.h"

@@ -8,12 +8,11 @@
 
 #include "base/jsonw.h"
 #include "base/save.h"
-#include "base/scope.h"
 #include "cli/action.h"
 #include "cli/amounts.h"
+#include "cli/host_path.h"
 #include "cli/present.h"
 #include "cli/session_actions.h"
-#include "cli/workspace_files.h"
 #include "lib/archive.h"
 #include "lib/runner.h"
 #include "workspace/workspace.h"

@@ -1,4 +1,4 @@
-#include "cli/companion.h"
+#include "cli/cli.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "cli/diff_file.h"
+#include "cli/changesets.h"
 
 #include <stdlib.h>
 #include <string.h>

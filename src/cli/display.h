@@ -42,4 +42,7 @@ void display_text(struct display *d, int fd, const char *text, size_t len);
 /* The exit status that belongs to the result of a cell. */
 int display_status(const json_t *result);
 
+/* `sandbox-run --display`: a program as the only cell of a session, and what it shows. */
+int display_run(struct options *o);
+
 #endif

@@ -1,10 +1,8 @@
-#include "cli/display_run.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "cli/cli.h"
 #include "cli/display.h"
 #include "cli/session_actions.h"

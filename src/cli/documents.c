@@ -6,10 +6,9 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 #include "cli/cmd_test.h"
-#include "cli/display_run.h"
-#include "cli/notebook_run.h"
+#include "cli/display.h"
+#include "cli/repl.h"
 #include "cli/settings.h"
 #include "cli/shorten.h"
 #include "config/config.h"

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "cli/source.h"
 
 int env_add(sbr_request *req, const char *text, sbr_error *err)

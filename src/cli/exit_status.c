@@ -1,4 +1,3 @@
-#include "cli/exit_status.h"
 
 #include <signal.h>
 

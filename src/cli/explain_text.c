@@ -1,4 +1,3 @@
-#include "cli/explain_text.h"
 
 #include <jansson.h>
 #include <stdio.h>

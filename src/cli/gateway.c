@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/companion.h"
 
 #define READY_FD 3 /* in the child */
 #define TEXT_OF_(number) #number

@@ -43,4 +43,10 @@ int gateway_exec(const struct gateway_command *command, sbr_error *err) must_che
 pid_t gateway_start(const struct gateway_command *command, int ready_fd, int words_fd,
                     sbr_error *err) must_check;
 
+/* `serve --status`. */
+#define SERVE_STATUS_NONE 1 /* exit status: no engine runs */
+
+/* Asks the engine that runs, and prints its answer; the exit status. */
+int serve_status_print(const struct options *o);
+
 #endif

@@ -8,7 +8,6 @@
 
 #include "base/fd.h"
 #include "base/inode.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "cli/cmd_verify.h"
 #include "lib/git_repo.h"

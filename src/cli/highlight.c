@@ -1,7 +1,6 @@
-#include "cli/highlight.h"
+#include "cli/present.h"
 
 #include <ctype.h>
-#include <stdbool.h>
 #include <string.h>
 
 #define PLAIN "\033[0m"

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "model/outputs.h"
 
 /* The shell resolves ~ only at the beginning of a word, which in --volume=~/x:/data it is not. */

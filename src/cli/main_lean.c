@@ -1,7 +1,6 @@
 /* The lean program: `run` and `exec`, which start often.  For everything else it executes the full
  * program, which stands beside it in a build tree and under libexec when installed. */
 #include "cli/cli.h"
-#include "cli/companion.h"
 
 static int hand_over(char **argv, sbr_error *err)
 {

@@ -1,4 +1,3 @@
-#include "cli/manual.h"
 
 #include <ctype.h>
 #include <stdio.h>

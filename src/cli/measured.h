@@ -2,7 +2,10 @@
 #ifndef CLI_MEASURED_H
 #define CLI_MEASURED_H
 
+#include "base/save.h"
 #include "cli/cli.h"
+#include "sandboxrun.h"
+#include "work/functions.h"
 #include "work/measure.h"
 
 struct measured {
@@ -23,5 +26,13 @@ int measured_count(const char *option, const char *text, unsigned int otherwise,
 /* "12.3 ms", "4.5 MiB" */
 void measured_time(uint64_t us, char *buf, size_t size);
 void measured_size(uint64_t bytes, char *buf, size_t size);
+
+/* profile --functions: one more run, under the language's sampling profiler. */
+
+/* Runs the program of the request once more.  `stacks` gets the samples, for tools that draw
+ * flame graphs; may be NULL. */
+int profile_functions_run(sbr_runtime *rt, const sbr_request *req, struct save_file *stacks,
+                          struct functions *ret, sbr_error *err) must_check;
+void profile_functions_print(const struct functions *f);
 
 #endif

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/inode.h"
-#include "base/scope.h"
 #include "base/user_dir.h"
 #include "cli/cli.h"
 

@@ -1,6 +1,5 @@
-#include "cli/notebook_run.h"
+#include "cli/repl.h"
 
-#include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,15 +7,11 @@
 
 #include "base/json_read.h"
 #include "base/save.h"
-#include "base/scope.h"
 #include "changes/given_trees.h"
-#include "cli/cli.h"
-#include "cli/display.h"
 #include "cli/session_actions.h"
 #include "cli/settings.h"
 #include "cli/source.h"
 #include "model/request_save.h"
-#include "sandboxrun.h"
 
 struct notebook {
     struct options *o;

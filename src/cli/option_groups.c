@@ -1,6 +1,5 @@
 /* Options that more than one command takes, as groups. */
 #include "cli/env_files.h"
-#include "cli/options.h"
 #include "plan/language.h"
 
 static const char *language_word(size_t i)

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/host_path.h"

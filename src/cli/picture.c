@@ -1,14 +1,11 @@
-#include "cli/picture.h"
+#include "cli/present.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/encoding.h"
-#include "base/scope.h"
 #include "cli/terminal.h"
 #include "lib/runner.h"
 #include "model/request.h"

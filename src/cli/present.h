@@ -2,9 +2,13 @@
 #ifndef CLI_PRESENT_H
 #define CLI_PRESENT_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
+#include "base/buf.h"
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "model/result.h"
 
 struct jsonw;
@@ -61,5 +65,41 @@ void present_earlier_warnings(const char *text, const struct options *o);
 void present_port(const sbr_event *event);
 /* Output of the stages before the program that failed, and warnings of those from `first` on. */
 void present_stages(const sbr_result *result, size_t first, const struct options *o);
+
+/* Pictures on a terminal.  kitty and iTerm2 draw a PNG themselves; for others `chafa` makes sixels
+ * or coloured blocks of it.  The bytes come from an untrusted program, so chafa reads them in a
+ * sandbox of its own, and what it answers is checked before it reaches the terminal. */
+
+/* What a terminal can do, by its name and its variables, or by SANDBOX_RUN_PICTURES. */
+enum picture_way { PICTURE_FILE, PICTURE_KITTY, PICTURE_ITERM, PICTURE_SIXEL, PICTURE_BLOCKS };
+
+enum picture_way picture_way(bool color);
+/* Shows a PNG on stdout; false: it cannot be shown, and nothing was written. */
+bool picture_show(enum picture_way way, const char *bytes, size_t len);
+
+/* A page of the documentation for a reader at a terminal: what Markdown means, not its signs. */
+#define RENDER_LEAST 40 /* columns; a narrower terminal breaks lines itself */
+
+/* Adds the page in lines of at most `width` columns; only long words and code are longer. */
+void render_page(const char *page, size_t width, bool color, struct buf *out);
+
+/* Tables of text that are wider than the terminal. */
+
+/* Adds a table, whose columns stand between " | " and whose second line is of '-' and '+', with
+ * its widest columns cut so that it has at most `width` columns.  False, and nothing is added: it
+ * is no such table, it fits, or it has too many columns. */
+bool table_fit(const char *text, size_t len, size_t width, struct buf *out);
+
+/* Colours for code and values: texts, numbers, comments and the words of a language. */
+
+/* Adds the text with colours to `out`.  What is shown is the same: only sequences that colour come
+ * between.  A text with control characters, the newline and the tab apart, stays as it is. */
+void highlight(const char *language, const char *text, size_t len, struct buf *out);
+
+/* An explanation (explain/ending.h) for people. */
+struct json_t; /* of jansson */
+
+/* On stdout. */
+void explain_print(const struct json_t *explanation, const struct options *o);
 
 #endif

@@ -1,4 +1,3 @@
-#include "cli/profile_functions.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * are joined and filled again to the width; tables are laid out with their cells filled in columns;
  * code stays as it is, indented.  Colours are put in last, word by word, so that they never count
  * as width: \1 and \2 switch bold and code on and off in between. */
-#include "cli/render.h"
+#include "cli/present.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "cli/session_actions.h"
 

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "cli/cli.h"
 #include "cli/display.h"
+#include "cli/options.h"
 #include "sandboxrun.h"
 
 struct repl_editor;
@@ -70,5 +71,8 @@ int cmd_repl_attach(struct options *o);
 const char *repl_command_name(size_t i);
 /* A line with a colon. */
 int repl_command(struct repl *r, const char *line, sbr_error *err) must_check;
+
+/* `sandbox-run work.ipynb`: the cells of a notebook in a session of their own. */
+int notebook_run(struct options *o);
 
 #endif

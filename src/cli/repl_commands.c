@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/save.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "cli/amounts.h"
 #include "cli/repl.h"

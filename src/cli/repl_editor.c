@@ -8,8 +8,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
-#include "cli/highlight.h"
 #include "cli/present.h"
 #include "cli/repl.h"
 #include "edit/screen.h"

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "base/text.h"
 #include "cli/repl.h"
 

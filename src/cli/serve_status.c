@@ -1,5 +1,5 @@
 /* The engine's state as a table. */
-#include "cli/serve_status.h"
+#include "cli/gateway.h"
 
 #include <ctype.h>
 #include <jansson.h>
@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "cli/amounts.h"
 #include "cli/cli.h"

@@ -7,8 +7,6 @@
 #include "base/encoding.h"
 #include "base/fd.h"
 #include "base/json_read.h"
-#include "base/save.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "changes/given_trees.h"
 #include "changes/textdiff.h"

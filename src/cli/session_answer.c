@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "cli/amounts.h"
 #include "cli/present.h"

@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "cli/session_actions.h"
 
 void session_pass_line(void *context, const char *line, size_t len)

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "cli/session_actions.h"
 #include "model/executes.h"
 

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "cli/session_actions.h"
 
 /* Every answer is an event; `last`: no further one follows. */

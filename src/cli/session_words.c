@@ -7,7 +7,6 @@
 
 #include "base/fd.h"
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "cli/session_actions.h"
 
 #define COMMAND_MAX ((size_t)4 << 20)

@@ -11,7 +11,6 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "changes/kept_output.h"
 

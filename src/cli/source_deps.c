@@ -7,7 +7,6 @@
 
 #include "base/fd.h"
 #include "base/inode.h"
-#include "base/scope.h"
 #include "cli/source.h"
 #include "config/config_find.h"
 #include "plan/language.h"

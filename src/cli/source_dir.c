@@ -8,7 +8,6 @@
 
 #include "base/fd.h"
 #include "base/inode.h"
-#include "base/scope.h"
 #include "cli/source.h"
 #include "cli/source_named.h"
 #include "toolchain/project_excludes.h"

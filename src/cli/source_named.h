@@ -2,7 +2,6 @@
 #ifndef CLI_SOURCE_NAMED_H
 #define CLI_SOURCE_NAMED_H
 
-#include "base/scope.h"
 #include "plan/language.h"
 
 #define SOURCE_NAMED_SIZE 4096

@@ -5,7 +5,6 @@
 
 #include "base/fd.h"
 #include "base/inode.h"
-#include "base/scope.h"
 #include "cli/source.h"
 
 static int open_error(const char *path, sbr_error *err)

@@ -2,11 +2,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "cli/source.h"
 #include "plan/language.h"
 #include "plan/template.h"
-#include "plan/template_program.h"
 
 /* False for one that ships with the language. */
 static bool is_file(const struct options *o)

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "cli/source.h"
 #include "plan/language.h"

@@ -1,9 +1,7 @@
-#include "cli/start.h"
-#include "cli/diff_file.h"
+#include "cli/changesets.h"
 
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
@@ -12,12 +10,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/scope.h"
 #include "base/signal_fd.h"
 #include "changes/textdiff.h"
 #include "cli/ask.h"
 #include "cli/changes_menu.h"
-#include "cli/exit_status.h"
 #include "cli/not_inside.h"
 #include "cli/preparation.h"
 #include "cli/present.h"

@@ -3,7 +3,7 @@
 #define CLI_STREAM_H
 
 #include "cli/options.h"
-#include "lib/event_stream.h"
+#include "lib/event_lines.h"
 
 int stream_check_options(const struct options *o, sbr_error *err) must_check;
 int stream_connect(struct event_stream *stream, sbr_job *job, const struct options *o,

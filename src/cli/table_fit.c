@@ -1,4 +1,4 @@
-#include "cli/table_fit.h"
+#include "cli/present.h"
 
 #include <string.h>
 

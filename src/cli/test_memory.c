@@ -1,4 +1,4 @@
-#include "cli/test_memory.h"
+#include "cli/cmd_test.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -7,7 +7,6 @@
 
 #include "base/buf.h"
 #include "base/fd.h"
-#include "base/scope.h"
 #include "changes/state_dir.h"
 #include "work/results.h"
 

@@ -10,9 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 #include "cli/present.h"
-#include "cli/render.h"
 #include "cli/source.h"
 
 #define MOST_WORDS 16 /* of $PAGER */

@@ -1,4 +1,4 @@
-#include "cli/tree_watch.h"
+#include "cli/cmd_test.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/listing.h"
-#include "base/scope.h"
 #include "base/text.h"
 
 #define CHANGES                                                                                    \

@@ -5,12 +5,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "cli/cmd_verify.h"
 #include "cli/source.h"
 #include "config/config_find.h"
-#include "lib/git_output.h"
 #include "lib/git_repo.h"
 #include "plan/language.h"
 

@@ -1,4 +1,4 @@
-#include "cli/workspace_files.h"
+#include "cli/host_path.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,7 +9,6 @@
 
 #include "base/jsonw.h"
 #include "base/save.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "cli/amounts.h"
 #include "cli/present.h"

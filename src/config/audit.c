@@ -6,10 +6,8 @@
 
 #include "base/clock.h"
 #include "base/jsonw.h"
-#include "base/scope.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "config/audit_code.h"
 #include "config/config.h"
 
 #define SHOWN_MAX 200 /* bytes of a text in a line; it may become six times as long */

@@ -4,7 +4,6 @@
 #define CONFIG_AUDIT_H
 
 #include "config/audit_chain.h"
-#include "config/audit_code.h"
 #include "model/request.h"
 #include "model/result.h"
 

@@ -8,10 +8,7 @@
 #include <unistd.h>
 
 #include "base/lock_file.h"
-#include "base/scope.h"
 #include "base/text.h"
-#include "config/audit_code.h"
-#include "config/audit_files.h"
 
 #define AUDIT_LOCK "audit.lock"
 #define HASH_KEY ",\"hash\":\""

@@ -13,6 +13,7 @@
 
 #include "base/sha256.h"
 #include "changes/state_dir.h"
+#include "model/request.h"
 
 #define AUDIT_LINE_MAX 4096
 #define AUDIT_FILE_MAX (8ull << 20)
@@ -53,7 +54,70 @@ typedef void audit_visit(void *context, const char *line, size_t len);
 /* All lines, oldest first, however many they are. */
 int audit_chain_read(enum audit_record record, audit_visit *visit, void *context, sbr_error *err)
     must_check;
-/* All programs whose code was kept (config/audit_code.h), oldest first. */
+/* All programs whose code was kept (audit_code.c), oldest first. */
 int audit_chain_read_code(audit_visit *visit, void *context, sbr_error *err) must_check;
+
+/* The files behind the chains of the audit (config/audit_chain.h): one that grows, and older ones
+ * whose numbers rise. */
+#define AUDIT_FILES_NAME_SIZE 48
+
+/* The numbers of the older files, rising. */
+struct audit_files {
+    uint64_t *at;
+    size_t n;
+};
+
+int audit_files_find(int dir_fd, const char *name, struct audit_files *ret, sbr_error *err)
+    must_check;
+void audit_files_done(struct audit_files *older);
+#define scoped_audit_files __attribute__((cleanup(audit_files_done)))
+
+const char *audit_files_name(enum audit_record record);
+/* The name of one; number 0 is the file that grows. */
+void audit_files_numbered(char path[AUDIT_FILES_NAME_SIZE], const char *name, uint64_t number);
+
+/* A file that is full gets the next number, and the oldest go beyond `keep` bytes.  The caller has
+ * the lock. */
+int audit_files_rotate(int dir_fd, enum audit_record record, uint64_t keep, sbr_error *err)
+    must_check;
+/* Removes those older than `seconds`, and the oldest beyond `keep` bytes. */
+int audit_files_retain(int dir_fd, enum audit_record record, uint64_t seconds, uint64_t keep,
+                       sbr_error *err) must_check;
+
+/* Each line of an open file; no line is longer than `longest`. */
+int audit_files_visit(int fd, size_t longest, audit_visit *visit, void *context, sbr_error *err)
+    must_check;
+
+/* The code of the programs in the audit, where the configuration has `audit: with-code`: lines of
+ * JSON in STATE/audit-code.jsonl, which grows and goes with audit.jsonl.  A line of the audit has
+ * the digest of its program, so that its chain covers the code too. */
+#define AUDIT_CODE_NAME "audit-code.jsonl"
+#define AUDIT_CODE_FILE_MAX (64ull << 20)
+#define AUDIT_CODE_MAX (1u << 20) /* of one program; of a longer one only the digest is kept */
+
+/* What a digest is of: language, files, text and command of a run, or the text of a cell. */
+struct audit_program {
+    const char *language;
+    const struct request_file *files;
+    size_t n_files;
+    const char *code;
+    size_t code_len;
+    const char *program; /* a file of the project, and its bytes */
+    char *program_data;  /* owned; see audit_program_done */
+    size_t program_len;
+    struct string_list args; /* borrowed */
+    bool is_cell;
+};
+
+/* Reads the program's file, if it has one. */
+void audit_program_of(const sbr_request *req, struct audit_program *ret);
+void audit_program_done(struct audit_program *p);
+/* The same digest is the same program. */
+void audit_program_digest(const struct audit_program *p, char hex[SHA256_HEX_SIZE]);
+/* A line without its end; NULL: it is too long to be kept, or there is no memory. */
+char *audit_program_line(const struct audit_program *p, const char *digest);
+
+/* Appends the line; the caller has the lock of the audit. */
+int audit_code_append(int dir_fd, const char *line, sbr_error *err) must_check;
 
 #endif

@@ -1,4 +1,4 @@
-#include "config/audit_code.h"
+#include "config/audit_chain.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,8 +11,6 @@
 #include "base/fd.h"
 #include "base/inode.h"
 #include "base/jsonw.h"
-#include "base/scope.h"
-#include "changes/state_dir.h"
 
 #define PROGRAM_MAX (64u << 20)
 

@@ -1,4 +1,4 @@
-#include "config/audit_files.h"
+#include "config/audit_chain.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -10,9 +10,7 @@
 #include <unistd.h>
 
 #include "base/listing.h"
-#include "base/scope.h"
 #include "base/text.h"
-#include "config/audit_code.h"
 
 /* clang-format off */
 static const struct {

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "config/trust.h"
 #include "plan/language.h"
 #include "plan/policy_own.h"

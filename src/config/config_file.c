@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 
 #define OWNED CYAML_FLAG_POINTER /* libcyaml allocates it */
 #define MAYBE CYAML_FLAG_OPTIONAL

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "job/own_places.h"
+#include "job/job_trees.h"
 
 bool config_user_path(char path[CONFIG_PATH_SIZE])
 {

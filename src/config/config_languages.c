@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "config/config.h"
 #include "plan/language.h"
 #include "plan/language_file.h"

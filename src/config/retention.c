@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "changes/changeset.h"
 #include "changes/kept_output.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "plan/filter_eval.h"
+#include "plan/filter.h"
 
 #define RUN (1u << ROLE_RUN)
 #define FACTORY (1u << ROLE_FACTORY)

@@ -1,4 +1,3 @@
-#include "confine/cow.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +8,6 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "confine/mounts.h"
 
 #define COW_DIR ".cow"

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/landlock_calls.h"
-#include "base/scope.h"
 #include "confine/confiner.h"
 
 #define OF_A_FILE                                                                                  \

@@ -9,7 +9,6 @@
  *   (3) After pivot_root the old tree is detached, so no path and no ".." leads back to it. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/mount.h>
 #include <linux/openat2.h>
 #include <linux/sched.h>
 #include <stdio.h>
@@ -23,11 +22,8 @@
 #include <unistd.h>
 
 #include "base/inode.h"
-#include "base/scope.h"
-#include "confine/cow.h"
 #include "confine/mounts.h"
 #include "confine/run_dir.h"
-#include "confine/view.h"
 
 typedef int perform_fn(struct inside *in, const struct plan_op *op, sbr_error *err);
 

@@ -66,4 +66,45 @@ int mount_leave_host(struct inside *in, sbr_error *err) must_check;
 /* Performs one operation, relative to the current directory. */
 int mount_perform(struct inside *in, const struct plan_op *op, sbr_error *err) must_check;
 
+/* Copy-on-write trees, inside: overlayfs over a tree of the host, which stays unchanged.
+ *
+ *   (1) The upper directories are in `.cow` of the new root, which is covered before the program
+ *       starts: no path leads there, but init keeps their file descriptors.
+ *   (2) The lower tree is detached once the overlay holds it: it has no path inside either. */
+
+/* Performs an OP_COW.  Fails with SBR_E_UNSUPPORTED in stage "cow" where this machine cannot
+ * mount such an overlay. */
+int cow_perform(struct inside *in, const struct plan_op *op, sbr_error *err) must_check;
+
+/* Remembers a copy that is mounted instead of an overlay, to be measured after the run. */
+int cow_open_copy(struct inside *in, const struct plan_op *op, sbr_error *err) must_check;
+
+/* Covers `.cow` with an empty read-only directory. */
+int cow_cover(struct inside *in, sbr_error *err) must_check;
+
+/* Inodes that copy-on-write trees take in the root. */
+uint64_t cow_inodes(const struct plan *plan);
+
+/* Views: a directory of the host, shown inside through a read-only overlayfs.
+ *
+ * A bind mount shows the host's own inodes, and an inode is more than its content: a program that
+ * can only read it connects to a socket, holds a lease or a lock that the host's programs wait
+ * for, and watches which files are opened.  An overlay has inodes of its own in front of the same
+ * pages of the page cache. */
+
+/* Mounts a view of the directory `op->from`, which is no link, at the empty
+ * directory `op->to`; 0 or -1. */
+int view_mount(const struct plan_op *op);
+
+/* The same for a detached tree, which is a directory.  Where the kernel refuses, an operation with
+ * OP_VIEW_ONLY fails with SBR_E_UNSUPPORTED in stage "view"; otherwise the tree itself is attached,
+ * and the report says so. */
+int view_bring(struct inside *in, const struct plan_op *op, int tree_fd, sbr_error *err) must_check;
+
+/* Removes the directory that views needed while the root was built. */
+int view_finish(const struct inside *in, sbr_error *err) must_check;
+
+/* Inodes that views take in the root. */
+uint64_t view_inodes(const struct plan *plan);
+
 #endif

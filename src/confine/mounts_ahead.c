@@ -17,9 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "confine/mounts.h"
-#include "confine/view.h"
 
 #define SCRATCH                                                                                    \
     "tmp" /* where a shell's tmpfs is mounted until its parts are attached at their own paths */

@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 #include "confine/confiner.h"
 #include "confine/mounts.h"
 #include "wire/control.h"

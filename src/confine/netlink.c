@@ -6,8 +6,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/scope.h"
-
 /* Reads one acknowledgement per message; the first refusal counts.  The kernel answers once, under
  * its own number, for a batch that it refuses as a whole. */
 static int take_answers(int fd, unsigned int last)

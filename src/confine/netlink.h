@@ -5,6 +5,9 @@
 
 #include <stddef.h>
 
+#include "plan/plan.h"
+#include "wire/egress.h"
+
 enum netlink_script {
     NETLINK_LO_UP,    /* loopback                                                           */
     NETLINK_ROUTES4,  /* an address of its own; every other address leads here too          */
@@ -26,5 +29,16 @@ extern const struct netlink_messages netlink_scripts[N_NETLINK_SCRIPTS];
 
 /* 0, or -1 with the errno of the first message that the kernel refused. */
 int netlink_send(enum netlink_script script);
+
+struct network_sockets {
+    const struct plan *plan;
+    enum egress_way way;
+    bool v6;
+};
+
+/* Makes the sockets in the caller's network namespace and sends them; 0 or -1 with errno. */
+int network_send_sockets(int link_fd, const struct network_sockets *wanted);
+/* The same with unconnected ones for sandbox-run-publish. */
+int network_send_unconnected(int link_fd);
 
 #endif

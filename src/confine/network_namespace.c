@@ -19,11 +19,9 @@
 #include <unistd.h>
 
 #include "base/arch.h"
-#include "base/scope.h"
 #include "confine/confiner.h"
 #include "confine/mounts.h"
 #include "confine/netlink.h"
-#include "confine/network_sockets.h"
 
 /* Shared with the second task, which uses direct system calls only: errno belongs to the first. */
 static struct maker {

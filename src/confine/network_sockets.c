@@ -1,7 +1,7 @@
 /* Sockets of the sandbox's network namespace that sandbox-run-egress and sandbox-run-publish use:
  * init makes them while it still may, sends them over a link, and closes its own before the program
  * exists. */
-#include "confine/network_sockets.h"
+#include "confine/netlink.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "wire/egress.h"
 #include "wire/publishing.h"
 
 #ifndef IPV6_TRANSPARENT

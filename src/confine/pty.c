@@ -7,7 +7,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "confine/confiner.h"
 
 static int pty_error(sbr_error *err)

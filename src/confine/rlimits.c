@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "confine/confiner.h"
 
 /* The number after a name in /proc/PID/status. */

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/inode.h"
-#include "base/scope.h"
 #include "base/tree_remove.h"
 
 #define MAX_DEPTH 64

@@ -13,9 +13,8 @@
 #include <unistd.h>
 
 #include "base/arch.h"
-#include "base/scope.h"
 #include "confine/confiner.h"
-#include "plan/filter_eval.h"
+#include "plan/filter.h"
 
 _Static_assert(sizeof(struct policy_insn) == sizeof(struct sock_filter),
                "same layout as the kernel");

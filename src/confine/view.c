@@ -1,4 +1,3 @@
-#include "confine/view.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "confine/mounts.h"
 
 /* An overlay without an upper directory needs two lower ones.  The second is the mount point

@@ -6,9 +6,9 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "dialect/semver.h"
 #include "http/offload.h"
 #include "http/route.h"
+#include "http/server.h"
 #include "lib/language_status.h"
 
 #define FRESH_US (300 * 1000000ULL)
@@ -18,8 +18,6 @@ struct catalog {
     size_t n;
     uint64_t read_us;
 };
-
-static struct catalog kept; /* of the loop's thread alone */
 
 static int add_rows(struct catalog *catalog, const struct language_report *report, sbr_error *err)
 {
@@ -64,13 +62,13 @@ static void catalog_read(struct offload *o, const sbr_error *err)
     struct exchange *x = o->x;
 
     if (!err) {
-        catalog_free();
-        kept = *catalog;
-        kept.read_us = clock_now_us();
+        catalog_free(o->server);
+        catalog->read_us = clock_now_us();
+        o->server->catalog = catalog;
     } else {
         free(catalog->rows);
+        free(catalog);
     }
-    free(catalog);
     if (err || !x)
         return;
     o->x = NULL; /* the handler replies */
@@ -81,8 +79,9 @@ static void catalog_read(struct offload *o, const sbr_error *err)
 bool catalog_is_ready(struct exchange *x)
 {
     struct offload o = { .work = read_catalog, .done = catalog_read };
+    const struct catalog *kept = x->server->catalog;
 
-    if (kept.rows && (x->visitor->life == LIFE_WAITING || clock_now_us() < kept.read_us + FRESH_US))
+    if (kept && (x->visitor->life == LIFE_WAITING || clock_now_us() < kept->read_us + FRESH_US))
         return true;
     o.extra = calloc(1, sizeof(struct catalog));
     if (o.extra)
@@ -92,26 +91,27 @@ bool catalog_is_ready(struct exchange *x)
     return false;
 }
 
-const struct catalog_row *catalog_at(const struct grant *tenant, size_t index)
+const struct catalog_row *catalog_at(const struct catalog *catalog, const struct grant *tenant,
+                                     size_t index)
 {
-    for (size_t i = 0; i < kept.n; i++) {
-        const char *name = kept.rows[i].language->name;
+    for (size_t i = 0; i < catalog->n; i++) {
+        const char *name = catalog->rows[i].language->name;
 
         if (!grant_has_language(tenant, name))
             continue;
         if (index-- == 0)
-            return &kept.rows[i];
+            return &catalog->rows[i];
     }
     return NULL;
 }
 
-const struct catalog_row *catalog_find(const struct grant *tenant, const char *name,
-                                       const char *selector)
+const struct catalog_row *catalog_find(const struct catalog *catalog, const struct grant *tenant,
+                                       const char *name, const char *selector)
 {
     const struct language *language = strchr(name, '@') ? NULL : language_find(name);
     const struct catalog_row *row;
 
-    for (size_t i = 0; language && (row = catalog_at(tenant, i)); i++)
+    for (size_t i = 0; language && (row = catalog_at(catalog, tenant, i)); i++)
         if (row->language == language && semver_matches(row->version, selector))
             return row;
     return NULL;
@@ -123,8 +123,10 @@ char *catalog_name(const struct catalog_row *row)
                                          : text_format("%s@%s", row->language->name, row->version);
 }
 
-void catalog_free(void)
+void catalog_free(struct server *server)
 {
-    free(kept.rows);
-    kept = (struct catalog){ .rows = NULL };
+    if (server->catalog)
+        free(server->catalog->rows);
+    free(server->catalog);
+    server->catalog = NULL;
 }

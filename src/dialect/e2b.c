@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "dialect/dialects.h"
 #include "http/dialect.h"

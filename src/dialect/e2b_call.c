@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "dialect/e2b.h"
 #include "http/route.h"

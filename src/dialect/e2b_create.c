@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "dialect/e2b.h"
 #include "http/server.h"

@@ -19,7 +19,7 @@ static void refuse(struct exchange *x, const struct problem *problem)
 
 static void list_files(struct exchange *x)
 {
-    translate_reply(x, HTTP_OK, gojudge_store_list(&x->tenant));
+    translate_reply(x, HTTP_OK, gojudge_store_list(x->server, &x->tenant));
 }
 
 static void add_file(struct exchange *x)
@@ -38,7 +38,8 @@ static void add_file(struct exchange *x)
     data = malloc(part.len + 1);
     if (data)
         memcpy(data, part.data, part.len);
-    kept = gojudge_store_add(&x->tenant, part.file_name, response_text_of_bytes(data, part.len));
+    kept = gojudge_store_add(x->server, &x->tenant, part.file_name,
+                             response_text_of_bytes(data, part.len));
     if (kept)
         translate_reply(x, HTTP_OK, json_string(kept->id));
     else
@@ -48,7 +49,7 @@ static void add_file(struct exchange *x)
 
 static struct gojudge_file *find(struct exchange *x)
 {
-    struct gojudge_file *file = gojudge_store_find(&x->tenant, x->words[0]);
+    struct gojudge_file *file = gojudge_store_find(x->server, &x->tenant, x->words[0]);
 
     if (!file)
         translate_reply(x, HTTP_NOT_FOUND, json_string("there is no file of this id"));
@@ -99,12 +100,6 @@ static void not_here(struct exchange *x)
                     json_string("this is not available here; use POST /run"));
 }
 
-static void close_gojudge(struct server *server)
-{
-    (void)server;
-    gojudge_store_close();
-}
-
 /* clang-format off */
 static const struct route routes[] = {
     { "POST", "/run", gojudge_run, SCOPE_RUN, ROUTE_JSON | ROUTE_STARTS, 200, "gojudge_run",
@@ -134,5 +129,5 @@ const struct dialect dialect_gojudge = {
     .routes = routes,
     .token_headers = (const char *const[]){ NULL },
     .refuse = refuse,
-    .close = close_gojudge,
+    .close = gojudge_store_close,
 };

@@ -16,14 +16,15 @@ struct gojudge_file {
 };
 
 /* Takes the content over.  NULL: the store is full, or there is no memory. */
-const struct gojudge_file *gojudge_store_add(const struct grant *tenant, const char *name,
-                                             struct response_text *content);
+const struct gojudge_file *gojudge_store_add(struct server *server, const struct grant *tenant,
+                                             const char *name, struct response_text *content);
 /* NULL: the tenant has none of that id. */
-struct gojudge_file *gojudge_store_find(const struct grant *tenant, const char *id);
+struct gojudge_file *gojudge_store_find(const struct server *server, const struct grant *tenant,
+                                        const char *id);
 void gojudge_store_remove(struct gojudge_file *file);
 /* {id: name}. */
-json_t *gojudge_store_list(const struct grant *tenant);
-void gojudge_store_close(void);
+json_t *gojudge_store_list(const struct server *server, const struct grant *tenant);
+void gojudge_store_close(struct server *server);
 
 /* A file that a command leaves for the store. */
 struct gojudge_left {
@@ -42,6 +43,7 @@ struct gojudge_command {
     size_t n_left;
     struct execution *execution; /* NULL: it is over, or did not begin */
     struct gojudge_run *run;
+    struct server *server;
     const struct grant *tenant;
     const char *input; /* of stdin; NULL: none; in `given`, or in one of those that are held */
     size_t input_len;

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "base/staging_dir.h"
 #include "base/text.h"
 #include "base/tree_remove.h"
@@ -45,7 +44,7 @@ static int add_env(json_t *request, const json_t *cmd, char message[200])
 static bool hold(struct gojudge_command *c, const json_t *value)
 {
     const struct gojudge_file *kept =
-        gojudge_store_find(c->tenant, translate_word(value, "fileId"));
+        gojudge_store_find(c->server, c->tenant, translate_word(value, "fileId"));
     struct response_text **held = kept ? realloc(c->held, (c->n_held + 1) * sizeof(*held)) : NULL;
 
     if (!held)

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 #include "dialect/gojudge.h"
 #include "model/result.h"
 
@@ -88,7 +87,7 @@ void gojudge_store_left(struct gojudge_command *c, json_t *answer)
     for (size_t i = 0; i < c->n_left; i++) {
         const char *name = c->left[i].name ? c->left[i].name : "";
         const struct gojudge_file *kept =
-            gojudge_store_add(c->tenant, name, take_ptr(c->left[i].content));
+            gojudge_store_add(c->server, c->tenant, name, take_ptr(c->left[i].content));
 
         if (kept)
             json_object_set_new(member(answer, "fileIds"), name, json_string(kept->id));

@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "dialect/gojudge.h"
-#include "http/apart.h"
-#include "http/guard.h"
+#include "http/handlers.h"
+#include "http/offload.h"
 #include "http/server.h"
 
 #define COMMANDS_MAX 16
@@ -226,6 +225,7 @@ static struct gojudge_run *make(struct exchange *x, json_t *body)
     for (size_t i = 0; i < run->n; i++)
         run->commands[i] = (struct gojudge_command){ .given = json_array_get(cmd, i),
                                                      .run = run,
+                                                     .server = run->server,
                                                      .tenant = &run->tenant,
                                                      .dir_lock = -1,
                                                      .in = -1,

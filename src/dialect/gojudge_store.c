@@ -2,22 +2,21 @@
 #include <string.h>
 
 #include "dialect/gojudge.h"
+#include "http/server.h"
 
 #define FILES_MAX 4096 /* of a tenant */
 #define TENANT_BYTES ((size_t)256 << 20)
 #define ALL_BYTES ((size_t)1 << 30)
 
-static struct link all = { &all, &all };
-
 struct used {
     size_t files, bytes, all_bytes;
 };
 
-static struct used count(const struct grant *tenant)
+static struct used count(const struct server *server, const struct grant *tenant)
 {
     struct used used = { 0, 0, 0 };
 
-    list_each(at, &all) {
+    list_each(at, (struct link *)&server->stored) {
         const struct gojudge_file *file = link_owner(at, struct gojudge_file, link);
         bool own = !strcmp(file->tenant, tenant->name);
 
@@ -28,10 +27,10 @@ static struct used count(const struct grant *tenant)
     return used;
 }
 
-const struct gojudge_file *gojudge_store_add(const struct grant *tenant, const char *name,
-                                             struct response_text *content)
+const struct gojudge_file *gojudge_store_add(struct server *server, const struct grant *tenant,
+                                             const char *name, struct response_text *content)
 {
-    struct used used = count(tenant);
+    struct used used = count(server, tenant);
     struct gojudge_file *file = NULL;
     size_t len = content ? content->len : 0;
 
@@ -46,13 +45,14 @@ const struct gojudge_file *gojudge_store_add(const struct grant *tenant, const c
     file->content = content;
     memcpy(file->tenant, tenant->name, sizeof(file->tenant));
     link_init(&file->link);
-    list_append(&all, &file->link);
+    list_append(&server->stored, &file->link);
     return file;
 }
 
-struct gojudge_file *gojudge_store_find(const struct grant *tenant, const char *id)
+struct gojudge_file *gojudge_store_find(const struct server *server, const struct grant *tenant,
+                                        const char *id)
 {
-    list_each(at, &all) {
+    list_each(at, (struct link *)&server->stored) {
         struct gojudge_file *file = link_owner(at, struct gojudge_file, link);
 
         if (!strcmp(file->id, id) && !strcmp(file->tenant, tenant->name))
@@ -69,11 +69,11 @@ void gojudge_store_remove(struct gojudge_file *file)
     free(file);
 }
 
-json_t *gojudge_store_list(const struct grant *tenant)
+json_t *gojudge_store_list(const struct server *server, const struct grant *tenant)
 {
     json_t *list = json_object();
 
-    list_each(at, &all) {
+    list_each(at, (struct link *)&server->stored) {
         const struct gojudge_file *file = link_owner(at, struct gojudge_file, link);
 
         if (!strcmp(file->tenant, tenant->name))
@@ -82,8 +82,8 @@ json_t *gojudge_store_list(const struct grant *tenant)
     return list;
 }
 
-void gojudge_store_close(void)
+void gojudge_store_close(struct server *server)
 {
-    list_each(at, &all)
+    list_each(at, &server->stored)
         gojudge_store_remove(link_owner(at, struct gojudge_file, link));
 }

@@ -47,9 +47,11 @@ struct judge0_submission {
 
 const char *judge0_status_name(enum judge0_status status);
 /* What an id means here; NULL: nothing that this machine has. */
-const struct catalog_row *judge0_language(const struct grant *tenant, json_int_t id);
+const struct catalog_row *judge0_language(const struct catalog *catalog, const struct grant *tenant,
+                                          json_int_t id);
 /* {"id", "name"}; NULL: there is none. */
-json_t *judge0_describe_language(const struct grant *tenant, json_int_t id);
+json_t *judge0_describe_language(const struct catalog *catalog, const struct grant *tenant,
+                                 json_int_t id);
 void judge0_languages(struct exchange *x);
 void judge0_one_language(struct exchange *x);
 void judge0_statuses(struct exchange *x);
@@ -70,8 +72,8 @@ struct judge0_given {
 };
 
 /* Looks the language up for the row; adds to the errors where there is none. */
-void judge0_take_language(const struct grant *tenant, const json_t *body,
-                          struct catalog_row *ret_language, json_t *row, json_t **errors);
+void judge0_take_language(const struct judge0_given *given, struct catalog_row *ret_language,
+                          json_t *row, json_t **errors);
 /* Our request, and the rest of the row.  NULL: *ret_errors has them by field.  In any thread. */
 json_t *judge0_request(const struct judge0_given *given, const struct catalog_row *language,
                        json_t *row, json_t **ret_errors);

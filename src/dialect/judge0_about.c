@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "base/text.h"
 #include "dialect/judge0.h"
 #include "http/server.h"

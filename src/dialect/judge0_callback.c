@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "dialect/dialects.h"
 #include "dialect/judge0.h"
 #include "http/dialect.h"

@@ -5,13 +5,12 @@
 
 #include "base/clock.h"
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "dialect/dialects.h"
 #include "dialect/judge0.h"
-#include "http/apart.h"
 #include "http/dialect.h"
 #include "http/durable.h"
-#include "http/guard.h"
+#include "http/handlers.h"
+#include "http/offload.h"
 #include "http/server.h"
 #include "http/submission.h"
 #include "model/result.h"
@@ -377,10 +376,11 @@ static void create(struct exchange *x, json_t *body, bool batch, size_t n)
     c->waits = !batch && judge0_is_true(x, "wait");
     c->n = n;
     for (size_t i = 0; i < n; i++) {
+        const struct judge0_given given = { c->server, &c->tenant, body_of(c, i), c->base64 };
         struct item *item = &c->items[i];
 
         item->row = json_object();
-        judge0_take_language(&c->tenant, body_of(c, i), &item->language, item->row, &item->errors);
+        judge0_take_language(&given, &item->language, item->row, &item->errors);
     }
     apart_do(x, x->read != NULL, &c->apart);
 }

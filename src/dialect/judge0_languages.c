@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "dialect/judge0.h"
+#include "http/server.h"
 
 /* clang-format off */
 static const struct {
@@ -39,16 +40,18 @@ static const struct {
 };
 /* clang-format on */
 
-static const struct catalog_row *row_of(const struct grant *tenant, size_t i)
+static const struct catalog_row *row_of(const struct catalog *catalog, const struct grant *tenant,
+                                        size_t i)
 {
-    return catalog_find(tenant, ids[i].language, ids[i].selector);
+    return catalog_find(catalog, tenant, ids[i].language, ids[i].selector);
 }
 
-const struct catalog_row *judge0_language(const struct grant *tenant, json_int_t id)
+const struct catalog_row *judge0_language(const struct catalog *catalog, const struct grant *tenant,
+                                          json_int_t id)
 {
     for (size_t i = 0; i < ARRAY_LEN(ids); i++)
         if (ids[i].id == id)
-            return row_of(tenant, i);
+            return row_of(catalog, tenant, i);
     return NULL;
 }
 
@@ -62,11 +65,12 @@ static json_t *describe(const struct catalog_row *row, size_t i)
     return json_pack("{s:I, s:s}", "id", ids[i].id, "name", name);
 }
 
-json_t *judge0_describe_language(const struct grant *tenant, json_int_t id)
+json_t *judge0_describe_language(const struct catalog *catalog, const struct grant *tenant,
+                                 json_int_t id)
 {
     for (size_t i = 0; i < ARRAY_LEN(ids); i++)
-        if (ids[i].id == id && row_of(tenant, i))
-            return describe(row_of(tenant, i), i);
+        if (ids[i].id == id && row_of(catalog, tenant, i))
+            return describe(row_of(catalog, tenant, i), i);
     return NULL;
 }
 
@@ -79,7 +83,7 @@ void judge0_languages(struct exchange *x)
         return;
     list = json_array();
     for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
-        const struct catalog_row *row = row_of(&x->tenant, i);
+        const struct catalog_row *row = row_of(x->server->catalog, &x->tenant, i);
         json_t *one = row ? describe(row, i) : NULL;
 
         if (one && all)
@@ -98,12 +102,12 @@ void judge0_one_language(struct exchange *x)
 
     if (!catalog_is_ready(x))
         return;
-    row = judge0_language(&x->tenant, id);
+    row = judge0_language(x->server->catalog, &x->tenant, id);
     if (!row) {
         translate_reply(x, HTTP_NOT_FOUND, json_pack("{s:s}", "error", "no such language"));
         return;
     }
-    one = judge0_describe_language(&x->tenant, id);
+    one = judge0_describe_language(x->server->catalog, &x->tenant, id);
     json_object_update_new(one, json_pack("{s:b, s:s, s:n, s:n}", "is_archived", 0, "source_file",
                                           row->language->source, "compile_cmd", "run_cmd"));
     translate_reply(x, HTTP_OK, one);

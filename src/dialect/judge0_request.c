@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "base/text.h"
 #include "dialect/judge0.h"
+#include "http/server.h"
 #include "model/limits.h"
 
 #define WORDS_MAX 512
@@ -168,16 +168,17 @@ static void take_flags(const struct server *server, const json_t *body, json_t *
                  "is not of a host that the operator allows with --allow-callback");
 }
 
-void judge0_take_language(const struct grant *tenant, const json_t *body,
-                          struct catalog_row *ret_language, json_t *row, json_t **errors)
+void judge0_take_language(const struct judge0_given *given, struct catalog_row *ret_language,
+                          json_t *row, json_t **errors)
 {
-    const json_t *value = json_object_get(body, "language_id");
+    const struct catalog *catalog = given->server->catalog;
+    const json_t *value = json_object_get(given->body, "language_id");
     json_int_t id = json_is_string(value) ? strtol(json_string_value(value), NULL, 10)
                                           : json_integer_value(value);
-    const struct catalog_row *language = judge0_language(tenant, id);
+    const struct catalog_row *language = judge0_language(catalog, given->tenant, id);
 
     json_object_set_new(row, "language_id", json_integer(id));
-    json_object_set_new(row, "language", judge0_describe_language(tenant, id));
+    json_object_set_new(row, "language", judge0_describe_language(catalog, given->tenant, id));
     if (!value || json_is_null(value))
         complain(errors, "language_id", "can't be blank");
     else if (!language)

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "dialect/judge0.h"
 #include "model/result.h"
 

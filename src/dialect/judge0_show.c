@@ -4,10 +4,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/scope.h"
 #include "base/text.h"
 #include "dialect/judge0.h"
-#include "http/apart.h"
+#include "http/offload.h"
 #include "http/server.h"
 
 #define LARGE ((size_t)256 << 10)
@@ -102,7 +101,7 @@ static void add_row(struct showing *showing, struct judge0_submission *s)
 
     if (s && s->settling)
         hide_end(row);
-    else if (s && s->execution && s->execution->began)
+    else if (s && s->execution && life_has_begun(s->execution->state))
         json_object_set_new(row, "status_id", json_integer(JUDGE0_PROCESSING));
     showing->bytes += s ? judge0_bytes(row) : 0;
     json_array_append_new(showing->rows, row);

@@ -2,11 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "base/text.h"
 #include "dialect/judge0.h"
-#include "http/execution_record.h"
-#include "http/kept_share.h"
+#include "http/execution.h"
 #include "http/server.h"
 #include "model/result.h"
 
@@ -229,5 +227,5 @@ void judge0_close(struct server *server)
         s->execution = s->settling = NULL; /* those are gone already */
         judge0_remove(s);
     }
-    catalog_free();
+    catalog_free(server);
 }

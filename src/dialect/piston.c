@@ -6,10 +6,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/scope.h"
 #include "dialect/dialects.h"
-#include "http/apart.h"
 #include "http/dialect.h"
+#include "http/offload.h"
+#include "http/server.h"
 #include "http/submission.h"
 
 static void refuse(struct exchange *x, const struct problem *problem)
@@ -112,7 +112,7 @@ static void start(struct apart *a, struct exchange *x)
 static void begin(struct exchange *x, json_t *body)
 {
     char message[PISTON_MESSAGE_SIZE] = "the files cannot be read";
-    const struct catalog_row *row = piston_find(&x->tenant, body, message);
+    const struct catalog_row *row = piston_find(x->server->catalog, &x->tenant, body, message);
     struct piston_run *run = row ? calloc(1, sizeof(*run)) : NULL;
 
     if (!run) {
@@ -163,7 +163,7 @@ static void list(struct exchange *x, bool as_packages)
     if (!catalog_is_ready(x))
         return;
     all = json_array();
-    for (size_t i = 0; (row = catalog_at(&x->tenant, i)); i++)
+    for (size_t i = 0; (row = catalog_at(x->server->catalog, &x->tenant, i)); i++)
         json_array_append_new(all, describe(row, as_packages));
     translate_reply(x, HTTP_OK, all);
 }
@@ -191,8 +191,8 @@ static void change_package(struct exchange *x)
     body = submission_body(x);
     if (!body)
         return;
-    row =
-        catalog_find(&x->tenant, translate_word(body, "language"), translate_word(body, "version"));
+    row = catalog_find(x->server->catalog, &x->tenant, translate_word(body, "language"),
+                       translate_word(body, "version"));
     if (row && install) {
         translate_reply(x, HTTP_OK,
                         json_pack("{s:s, s:s}", "language", row->language->name, "version",
@@ -207,12 +207,6 @@ static void change_package(struct exchange *x)
         translate_reply(x, HTTP_NOT_FOUND, json_pack("{s:s}", "message", message));
     }
     json_decref(body);
-}
-
-static void close_piston(struct server *server)
-{
-    (void)server;
-    catalog_free();
 }
 
 /* clang-format off */
@@ -242,5 +236,5 @@ const struct dialect dialect_piston = {
     .token_headers = (const char *const[]){ "X-API-Key", NULL },
     .refuse = refuse,
     .tick = piston_tick,
-    .close = close_piston,
+    .close = catalog_free,
 };

@@ -8,8 +8,8 @@
 #define PISTON_MESSAGE_SIZE 240
 
 /* The language of a body of /execute; NULL: `message` says what is wrong with it. */
-const struct catalog_row *piston_find(const struct grant *tenant, const json_t *body,
-                                      char message[PISTON_MESSAGE_SIZE]);
+const struct catalog_row *piston_find(const struct catalog *catalog, const struct grant *tenant,
+                                      const json_t *body, char message[PISTON_MESSAGE_SIZE]);
 /* Our request for such a body, without stdin; NULL: `message` says why there is none. */
 json_t *piston_request(const struct grant *tenant, const json_t *body,
                        const struct catalog_row *row, char message[PISTON_MESSAGE_SIZE]);

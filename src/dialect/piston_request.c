@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/encoding.h"
-#include "base/scope.h"
 #include "dialect/piston.h"
 
 #define RUN_MS 3000 /* Piston's own defaults */
@@ -170,8 +169,8 @@ static int check_body(const json_t *body, char message[PISTON_MESSAGE_SIZE])
     return 0;
 }
 
-const struct catalog_row *piston_find(const struct grant *tenant, const json_t *body,
-                                      char message[PISTON_MESSAGE_SIZE])
+const struct catalog_row *piston_find(const struct catalog *catalog, const struct grant *tenant,
+                                      const json_t *body, char message[PISTON_MESSAGE_SIZE])
 {
     const char *language = translate_word(body, "language"),
                *version = translate_word(body, "version");
@@ -179,7 +178,7 @@ const struct catalog_row *piston_find(const struct grant *tenant, const json_t *
 
     if (check_body(body, message) < 0)
         return NULL;
-    row = catalog_find(tenant, language, version);
+    row = catalog_find(catalog, tenant, language, version);
     if (!row)
         snprintf(message, PISTON_MESSAGE_SIZE, "%.80s-%.80s runtime is unknown", language, version);
     return row;

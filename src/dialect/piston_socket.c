@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "dialect/piston.h"
 #include "http/server.h"
 #include "http/submission.h"
@@ -84,7 +83,8 @@ static void start(struct websocket *w, const json_t *message, const json_t *requ
 static void begin(struct websocket *w, const json_t *message)
 {
     char text[PISTON_MESSAGE_SIZE] = "the files cannot be read";
-    const struct catalog_row *row = piston_find(&w->tenant, message, text);
+    const struct catalog_row *row =
+        piston_find(w->visitor->server->catalog, &w->tenant, message, text);
     json_t *request = row ? piston_request(&w->tenant, message, row, text) : NULL;
 
     if (request)

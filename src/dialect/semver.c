@@ -1,4 +1,4 @@
-#include "dialect/semver.h"
+#include "dialect/catalog.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -8,9 +8,8 @@
 #include "base/buf.h"
 #include "base/encoding.h"
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "base/text.h"
-#include "http/apart.h"
+#include "http/offload.h"
 #include "model/limits.h"
 #include "model/result.h"
 

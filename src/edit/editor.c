@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 #include "base/text.h"
 
 #define PATTERN_MAX 200

@@ -1,4 +1,4 @@
-#include "egress/account.h"
+#include "egress/egress_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "egress/dns.h"
-#include "egress/packet.h"
+#include "egress/egress_internal.h"
 
 struct asker {
     uint64_t stream;      /* its number; 0: a datagram */

@@ -1,4 +1,4 @@
-#include "egress/connection.h"
+#include "egress/egress_internal.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -10,13 +10,8 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/pump.h"
-#include "egress/account.h"
 #include "egress/dial.h"
-#include "egress/dns_stream.h"
-#include "egress/flow.h"
-#include "egress/hand_on.h"
-#include "egress/listeners.h"
+#include "egress/dns_upstream.h"
 #include "egress/target.h"
 
 #define ACCEPT_BATCH 32

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "egress/decide.h"
 #include "egress/dns_upstream.h"
 #include "egress/dns_wire.h"
 

@@ -1,4 +1,4 @@
-#include "egress/dns_stream.h"
+#include "egress/dns_upstream.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "egress/asker.h"
-#include "egress/listeners.h"
 
 #define IDLE_US 30000000
 #define DNS_PORT 53

@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/scope.h"
 
 #define MAX_FORWARDS 64
 #define MAX_RESOLV_CONF 8192

@@ -4,6 +4,7 @@
 
 #include "egress/dns.h"
 #include "egress/dns_wire.h"
+#include "egress/egress_internal.h"
 
 #define DNS_MAX_SERVERS 2
 
@@ -19,5 +20,15 @@ void dns_probe(struct dns *dns, const struct dns_question *q);
 /* Repeats and gives up questions. */
 void dns_forwards_tick(struct dns *dns, uint64_t now_us);
 void dns_forwards_free(struct dns *dns);
+
+/* DNS over TCP: queries preceded by their length, many on one connection. */
+
+/* True for the address of the resolver that the sandbox is configured with. */
+bool dns_stream_is_for(const struct endpoint *asked);
+/* Takes over the file descriptor. */
+void dns_stream_start(struct egress *egress, int take_fd);
+/* Sends the answer to a query of the stream with this number; does nothing when that is gone. */
+void dns_stream_answer(struct egress *egress, uint64_t number, const uint8_t *message, size_t len);
+void dns_stream_tick(struct egress *egress, uint64_t now_us);
 
 #endif

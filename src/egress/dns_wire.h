@@ -9,7 +9,6 @@
 
 #include "egress/dns.h"
 #include "model/address.h"
-#include "model/hostname.h"
 
 enum dns_rcode {
     DNS_NOERROR,

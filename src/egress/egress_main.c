@@ -27,15 +27,10 @@
 #include "base/fd.h"
 #include "base/helper_confine.h"
 #include "base/landlock_calls.h"
-#include "base/scope.h"
-#include "egress/account.h"
 #include "egress/asker.h"
-#include "egress/connection.h"
-#include "egress/dns_stream.h"
-#include "egress/flow.h"
-#include "egress/hand_on.h"
+#include "egress/dns_upstream.h"
+#include "egress/egress_internal.h"
 #include "egress/orders.h"
-#include "egress/own.h"
 #include "model/limits.h"
 
 #define TICK_US 1000000

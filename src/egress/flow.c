@@ -1,4 +1,4 @@
-#include "egress/flow.h"
+#include "egress/egress_internal.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -8,10 +8,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "egress/account.h"
 #include "egress/asker.h"
-#include "egress/connection.h"
-#include "egress/dns_stream.h"
+#include "egress/dns_upstream.h"
 #include "egress/target.h"
 
 #ifndef IPV6_ORIGDSTADDR

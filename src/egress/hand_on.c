@@ -1,4 +1,4 @@
-#include "egress/hand_on.h"
+#include "egress/egress_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "egress/account.h"
+#include "egress/target.h"
 #include "wire/secrets.h"
 
 #define PORT_HTTP 80

@@ -1,4 +1,4 @@
-#include "egress/listeners.h"
+#include "egress/egress_internal.h"
 
 #include <sys/epoll.h>
 

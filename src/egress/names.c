@@ -5,7 +5,7 @@
 
 #include "wire/egress.h"
 
-/* 198.18.0.0/15 and fd53:6272::/32, which hold all addresses of model/inside_network.h. */
+/* 198.18.0.0/15 and fd53:6272::/32, which hold all addresses of model/network.h. */
 static const struct {
     struct address network;
     unsigned int prefix;

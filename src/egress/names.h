@@ -3,7 +3,6 @@
 #define EGRESS_NAMES_H
 
 #include "model/address.h"
-#include "model/hostname.h"
 
 #define NAMES_MAX 4096
 #define NAME_MAX_ADDRESSES 16

@@ -2,8 +2,6 @@
 
 #include <sys/socket.h>
 
-#include "egress/connection.h"
-
 static bool take_rule(struct egress *egress, enum egress_order order, const struct host_rule *rule)
 {
     struct network *const to[N_EGRESS_ORDERS] = { [EGRESS_ALLOW] = &egress->network,

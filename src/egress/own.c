@@ -1,4 +1,4 @@
-#include "egress/own.h"
+#include "egress/egress_internal.h"
 
 #include <errno.h>
 #include <linux/netlink.h>

@@ -1,4 +1,4 @@
-#include "egress/packet.h"
+#include "egress/egress_internal.h"
 
 #include <netinet/in.h>
 #include <string.h>

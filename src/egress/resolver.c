@@ -14,8 +14,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#include "base/scope.h"
-
 #define N_THREADS 4
 #define STACK_SIZE (256 * 1024) /* musl's getaddrinfo needs some 20 KiB, others more */
 #define MAX_LOOKUPS 64

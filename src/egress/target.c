@@ -4,10 +4,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "egress/account.h"
 #include "egress/decide.h"
 #include "egress/dial.h"
-#include "egress/own.h"
 
 #define FRESH_US 30000000 /* how long a name's addresses are reused */
 

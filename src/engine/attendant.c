@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/scope.h"
 #include "engine/engine_internal.h"
 
 #define FIRST_PAUSE_US 100000

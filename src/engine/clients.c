@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/scope.h"
 #include "engine/engine_internal.h"
 
 #define ACCEPT_AT_ONCE 64

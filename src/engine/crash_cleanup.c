@@ -17,7 +17,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "engine/engine_internal.h"
 
 #define NAME "sandbox-cleanup"

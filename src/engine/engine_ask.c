@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 #include "engine/engine_main.h"
 #include "job/engine_hello.h"
 #include "job/engine_socket.h"

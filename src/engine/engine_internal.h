@@ -17,7 +17,7 @@
 #include "engine/engine_main.h"
 #include "engine/pool_size.h"
 #include "engine/queue.h"
-#include "sandbox/cgroup_slot.h"
+#include "sandbox/cgroup.h"
 #include "sandbox/factory.h"
 #include "sandbox/peer.h"
 #include "wire/engine.h"
@@ -300,5 +300,10 @@ char *engine_status_json(const struct engine *engine);
 int crash_cleanup_start(struct engine *engine, const char *socket, sbr_error *err) must_check;
 /* The engine ends normally and has left nothing. */
 void crash_cleanup_stop(struct engine *engine);
+
+/* Reports the state of a service to systemd (sd_notify(3), Type=notify). */
+
+/* For example "READY=1"; does nothing without a listener. */
+void notify_manager(const char *state);
 
 #endif

@@ -11,10 +11,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/scope.h"
 #include "base/signal_fd.h"
 #include "engine/engine_internal.h"
-#include "engine/notify_manager.h"
 #include "job/engine_socket.h"
 #include "lib/runner.h"
 

@@ -1,4 +1,4 @@
-#include "engine/notify_manager.h"
+#include "engine/engine_internal.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -6,8 +6,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-
-#include "base/scope.h"
 
 void notify_manager(const char *state)
 {

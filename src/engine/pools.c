@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "engine/engine_internal.h"
 #include "job/warm_check.h"

@@ -6,7 +6,6 @@
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/scope.h"
 #include "engine/engine_internal.h"
 
 struct engine_reply reply_of(uint32_t answer, const char *reason)

@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "engine/engine_internal.h"
-#include "plan/filter_eval.h"
+#include "plan/filter.h"
 
 #define NOTIFICATIONS_PER_TURN 8
 

@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/scope.h"
 #include "engine/engine_internal.h"
 
 #define YOUNG_US 10000000ULL

@@ -1,4 +1,4 @@
-#include "explain/denial_command.h"
+#include "explain/denial_text.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,9 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "explain/denial_command.h"
-#include "model/hostname.h"
-#include "model/inside_network.h"
+#include "model/address.h"
+#include "model/network.h"
 
 #define MAX_LINE 2048
 #define MAX_PATH_TEXT 512

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "explain/diagnose_internal.h"
 
 #define ENDING "ended by "

@@ -7,8 +7,8 @@
 #define EXPLAIN_DIAGNOSE_H
 
 #include "base/err.h"
-#include "model/diagnosis.h"
 #include "model/request.h"
+#include "model/result.h"
 #include "plan/language.h"
 
 struct diagnose_input {

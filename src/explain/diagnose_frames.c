@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "explain/diagnose_internal.h"
 
 enum owner { OWNER_USER, OWNER_LIBRARY, OWNER_US };

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "explain/diagnose_internal.h"
 

@@ -28,4 +28,30 @@ bool ending_covers(const sbr_result *result, const struct denial *denial);
 /* True when a limit ended the run, so that its explanation has the remedy. */
 bool ending_is_limit(const sbr_result *result);
 
+/* What a run may use and what was refused, of a plan or of a result.  Pure.  Reads only the JSON
+ * form, so that a saved plan and a new one are explained by the same code. */
+struct json_t; /* of jansson */
+
+/* `record` is a result or a plan.  NULL when it is neither, or without memory.  The caller owns
+ * {about, outcome, allowed {network, files, limits, system_calls, environment, isolation},
+ * refused} */
+struct json_t *explain_record(const struct json_t *record);
+
+/* The end of what a program wrote, for its diagnosis and for refusals that its words reveal. */
+struct last_words {
+    const char *text; /* NULL: nothing is kept */
+    size_t len;
+    char *copy; /* owned; NULL: `text` is the result's */
+};
+
+#define scoped_last_words __attribute__((cleanup(last_words_done)))
+
+/* The end of stderr.  A terminal has both streams in one: its end, with plain line ends and without
+ * escape sequences. */
+struct last_words last_words_of(const sbr_result *result);
+void last_words_done(struct last_words *words);
+
+/* Changes terminal output to plain text in place; returns its length. */
+size_t last_words_clean(char *text, size_t len);
+
 #endif

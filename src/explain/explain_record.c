@@ -1,4 +1,4 @@
-#include "explain/explain_record.h"
+#include "explain/ending.h"
 
 #include <jansson.h>
 #include <stdio.h>

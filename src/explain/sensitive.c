@@ -1,4 +1,4 @@
-#include "explain/sensitive.h"
+#include "explain/denial_text.h"
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 #include "base/encoding.h"
-#include "base/scope.h"
 #include "front/front_internal.h"
 
 #define ATTEMPTS_TEXT 1024

@@ -1,4 +1,4 @@
-#include "front/front_confine.h"
+#include "front/front_internal.h"
 
 #include <grp.h>
 #include <linux/filter.h>
@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/landlock_calls.h"
-#include "base/scope.h"
 
 static int confine_identity(uint32_t uid, sbr_error *err)
 {

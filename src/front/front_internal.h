@@ -8,8 +8,11 @@
 #define FRONT_FRONT_INTERNAL_H
 
 #include <microhttpd.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
+#include "base/err.h"
 #include "base/frames.h"
 #include "base/list.h"
 #include "base/loop.h"
@@ -137,5 +140,11 @@ struct MHD_Response *front_socket_response(struct front_client *c);
 /* front_attack.c: what an attacker who has taken this process over would try; NULL: no attack. */
 struct MHD_Response *front_attack_try(const struct front_client *c);
 #endif
+
+/* How a front confines itself before it reads a byte of a client. */
+
+/* Becomes another user (0: stays), gives up all files, the network and all system calls but those
+ * of policies/front.yaml, for ever. */
+int front_confine(uint32_t uid, const void *filter, size_t size, sbr_error *err) must_check;
 
 #endif

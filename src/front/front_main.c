@@ -21,7 +21,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "front/front_confine.h"
 #include "front/front_internal.h"
 
 #define TICK_US 1000000

@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/encoding.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "front/front_internal.h"
 

@@ -1,11 +1,9 @@
-#include "generate/calls_seccomp.h"
+#include "generate/c_text.h"
 
 #include <linux/audit.h>
 #include <seccomp.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/err.h"
 
 /* On x86_64, bit 30 of a number selects the x32 ABI, which numbers the same calls differently. */
 #define X32_FIRST 0x40000000U

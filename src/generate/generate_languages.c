@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "generate/c_text.h"
-#include "generate/commands.h"
 #include "plan/language_file.h"
 
 #define LANGUAGES_MAX 256

@@ -8,9 +8,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/scope.h"
 #include "generate/c_text.h"
-#include "generate/commands.h"
 
 struct command {
     const char *name;

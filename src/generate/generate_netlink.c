@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "generate/commands.h"
-#include "model/inside_network.h"
+#include "generate/c_text.h"
+#include "model/network.h"
 
 #define LO 1 /* the index of loopback in every network namespace */
 #define TABLE "sandbox"

@@ -2,9 +2,8 @@
 #include <string.h>
 
 #include "generate/c_text.h"
-#include "generate/commands.h"
 #include "plan/filter.h"
-#include "plan/policy_rules.h"
+#include "plan/policy_file.h"
 
 #define POLICIES_MAX 32
 

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
-#include "generate/commands.h"
+#include "generate/c_text.h"
 #include "model/exclude.h"
 #include "model/request_fields.h"
 

@@ -2,10 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "generate/c_text.h"
-#include "generate/calls_seccomp.h"
-#include "generate/commands.h"
 
 #define NAMES_MAX (4 * CALLS_MAX)
 #define TEXT_MAX (1 << 20)

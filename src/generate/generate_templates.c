@@ -1,9 +1,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "generate/c_text.h"
-#include "generate/commands.h"
 
 /* The parts of .../LANGUAGE/NAME.EXTENSION.in. */
 struct template_path {

@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -10,13 +9,11 @@
 #include "http/holdings.h"
 #include "http/ownership.h"
 #include "http/problem.h"
-#include "http/server.h"
-#include "http/sse_stream.h"
 #include "http/submission.h"
 
-#define CLIENTS_MAX 64                  /* of one token; the one that was used least gives way */
-#define IDLE_US (3700 * 1000000ULL)     /* sessions of tools live for an hour without a cell */
-#define KEPT_BYTES ((uint64_t)64 * MIB) /* results and files of one token */
+#define CLIENTS_MAX 64              /* of one token; the one that was used least gives way */
+#define IDLE_US (3700 * 1000000ULL) /* sessions of tools live for an hour without a cell */
+#define AGENT_KEPT_BYTES ((uint64_t)64 * MIB) /* results and files of one token */
 
 /* In a call's thread. */
 static int begin_session(void *context, const sbr_request *req, void **ret, sbr_error *err)
@@ -147,7 +144,7 @@ static int make_server(struct agent *agent, struct refusal *fault)
         .no_project = !(tenant->scopes & SCOPE_FILES) || !roots_has(roots, tenant->name, false),
         .no_apply = !roots_has(roots, tenant->name, true),
         .host = &agent->host,
-        .kept_bytes = KEPT_BYTES,
+        .kept_bytes = AGENT_KEPT_BYTES,
     };
 
     if (submission_base(agent->server, tenant, agent->workspace[0] ? agent->workspace : NULL,

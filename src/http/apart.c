@@ -1,6 +1,4 @@
-#include "http/apart.h"
 
-#include "base/scope.h"
 #include "http/offload.h"
 
 static int work(struct offload *o, sbr_error *err)

@@ -1,17 +1,15 @@
-#include "http/batch_jobs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/scope.h"
 #include "base/sha256.h"
-#include "http/body.h"
 #include "http/durable.h"
 #include "http/handlers.h"
 #include "http/problem.h"
 #include "http/server.h"
+#include "http/submission.h"
 
 #define HEAD_MAX ((size_t)64 << 10)
 #define PLACES_MAX 256

@@ -3,12 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http/apart.h"
-#include "http/batch_jobs.h"
 #include "http/durable.h"
 #include "http/execution.h"
 #include "http/handlers.h"
 #include "http/holdings.h"
+#include "http/offload.h"
 #include "http/problem.h"
 #include "http/server.h"
 #include "http/submission.h"

@@ -1,9 +1,8 @@
-#include "http/body.h"
+#include "http/submission.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "http/durable.h"
 #include "http/handlers.h"
 #include "http/offload.h"

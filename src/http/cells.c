@@ -10,14 +10,13 @@
 #include "http/offload.h"
 #include "http/ownership.h"
 #include "http/problem.h"
-#include "http/reader.h"
 #include "http/server.h"
 #include "http/submission.h"
-#include "session/session_client.h"
+#include "session/session_program.h"
 
 #define POSTED_MOST ((size_t)512 << 10) /* bytes of lines that the loop has not taken yet */
 
-struct cell {
+struct asked_cell {
     sbr_session *session;
     struct execution *execution; /* NULL: nobody wants its events */
     uint64_t timeout_ms;
@@ -34,7 +33,7 @@ enum { WORD_CODE, WORD_LANGUAGE };
 static void line_came(void *context, const char *line, size_t len)
 {
     struct offload *o = context;
-    struct cell *cell = o->extra;
+    struct asked_cell *cell = o->extra;
 
     (void)pthread_mutex_lock(&cell->mutex);
     while (cell->held || cell->posted > POSTED_MOST)
@@ -46,7 +45,7 @@ static void line_came(void *context, const char *line, size_t len)
 
 static void hold_cell(struct execution *e, bool held, void *context)
 {
-    struct cell *cell = context;
+    struct asked_cell *cell = context;
 
     (void)e;
     (void)pthread_mutex_lock(&cell->mutex);
@@ -57,7 +56,7 @@ static void hold_cell(struct execution *e, bool held, void *context)
 
 static int execute(struct offload *o, sbr_error *err)
 {
-    struct cell *cell = o->extra;
+    struct asked_cell *cell = o->extra;
 
     return sbr_session_exec_in(cell->session, o->words[WORD_LANGUAGE], o->words[WORD_CODE],
                                o->word_len, cell->timeout_ms, cell->execution ? line_came : NULL, o,
@@ -66,7 +65,7 @@ static int execute(struct offload *o, sbr_error *err)
 
 static void note_line(struct offload *o, const char *line, size_t len)
 {
-    struct cell *cell = o->extra;
+    struct asked_cell *cell = o->extra;
 
     if (cell->execution)
         execution_note(cell->execution, line, len);
@@ -76,7 +75,7 @@ static void note_line(struct offload *o, const char *line, size_t len)
     (void)pthread_mutex_unlock(&cell->mutex);
 }
 
-static void free_cell(struct cell *cell)
+static void free_cell(struct asked_cell *cell)
 {
     sbr_session_free(cell->session);
     (void)pthread_cond_destroy(&cell->cond);
@@ -86,7 +85,7 @@ static void free_cell(struct cell *cell)
 
 static void cell_over(struct offload *o, const sbr_error *err)
 {
-    struct cell *cell = o->extra;
+    struct asked_cell *cell = o->extra;
 
     if (cell->execution) {
         cell->execution->hold = NULL;
@@ -98,7 +97,7 @@ static void cell_over(struct offload *o, const sbr_error *err)
 /* As a run without its client: the cell is interrupted, and its variables are kept. */
 static void client_left(struct offload *o)
 {
-    const struct cell *cell = o->extra;
+    const struct asked_cell *cell = o->extra;
 
     (void)sbr_session_interrupt(cell->session);
 }
@@ -132,9 +131,9 @@ static bool has_width(struct exchange *x, const json_t *body)
 }
 
 /* NULL: replied. */
-static struct cell *open_cell(struct exchange *x, json_t *body)
+static struct asked_cell *open_cell(struct exchange *x, json_t *body)
 {
-    struct cell *cell = calloc(1, sizeof(*cell));
+    struct asked_cell *cell = calloc(1, sizeof(*cell));
     const char *language = json_string_value(json_object_get(body, "language"));
     struct refusal refusal = { 0 };
     struct ownership owner;
@@ -161,13 +160,13 @@ static struct cell *open_cell(struct exchange *x, json_t *body)
 /* Its token was revoked. */
 static void end_cell(void *context)
 {
-    const struct cell *cell = context;
+    const struct asked_cell *cell = context;
 
     (void)!session_client_end_cell(cell->session);
 }
 
 /* A cell is a run among those of its tenant, whoever reads its events; false: replied. */
-static bool take_place(struct exchange *x, struct cell *cell, struct offload *o)
+static bool take_place(struct exchange *x, struct asked_cell *cell, struct offload *o)
 {
     const struct need need = { .runs = 1 };
     struct refusal refusal = { 0 };
@@ -179,7 +178,7 @@ static bool take_place(struct exchange *x, struct cell *cell, struct offload *o)
     return false;
 }
 
-static void stream(struct exchange *x, struct cell *cell, const struct offload *o)
+static void stream(struct exchange *x, struct asked_cell *cell, const struct offload *o)
 {
     struct refusal ignored;
     struct execution *e;
@@ -195,6 +194,7 @@ static void stream(struct exchange *x, struct cell *cell, const struct offload *
     }
     e->hold = hold_cell;
     e->hold_context = cell;
+    execution_has_begun(e);
     if (offload_start_alone(x, o) < 0)
         return; /* cell_over has freed the cell and ended the execution */
     reader_open(e, x, exchange_accepts(x), 0);
@@ -209,7 +209,7 @@ void cells_create(struct exchange *x)
     struct offload o = {
         .work = execute, .done = cell_over, .left = client_left, .line = note_line
     };
-    struct cell *cell;
+    struct asked_cell *cell;
 
     if (body && !json_is_string(code))
         problem_reply(x, &(struct problem){ .status = HTTP_UNPROCESSABLE_CONTENT,

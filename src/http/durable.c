@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
+#include "http/server.h"
 
 bool durable_is_asked(const struct exchange *x)
 {
@@ -36,23 +36,23 @@ void durable_fail(struct execution *e, const sbr_error *err)
 }
 
 /* Tests end the gateway here, at the N-th such moment: "accepted:N". */
-static void come_to(const char *moment)
+static void come_to(struct server *server, const char *moment)
 {
 #ifdef SBR_TEST_HOOKS
     const char *wanted = getenv("SANDBOX_RUN_TEST_KILL");
-    static unsigned long n;
 
     if (wanted && !strncmp(wanted, moment, strlen(moment)) &&
-        ++n == strtoul(wanted + strlen(moment) + 1, NULL, 10))
+        ++server->moment == strtoul(wanted + strlen(moment) + 1, NULL, 10))
         (void)raise(SIGKILL);
 #else
+    (void)server;
     (void)moment;
 #endif
 }
 
 static void begun(struct execution *e, const sbr_error *err)
 {
-    come_to("begun");
+    come_to(e->server, "begun");
     if (err)
         durable_fail(e, err);
     else
@@ -61,6 +61,6 @@ static void begun(struct execution *e, const sbr_error *err)
 
 void durable_begin(struct execution *e)
 {
-    come_to("accepted");
+    come_to(e->server, "accepted");
     execution_record_begin(e, begun);
 }

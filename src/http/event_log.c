@@ -1,4 +1,4 @@
-#include "http/event_log.h"
+#include "http/execution.h"
 
 #include <stdlib.h>
 #include <string.h>

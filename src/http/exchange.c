@@ -9,7 +9,6 @@
 #include "base/err.h"
 #include "base/fields.h"
 #include "base/reply_head.h"
-#include "base/scope.h"
 #include "http/server.h"
 #include "wire/front.h"
 

@@ -7,7 +7,7 @@
 #include "http/holdings.h"
 #include "http/problem.h"
 #include "http/submission.h"
-#include "model/execute_json.h"
+#include "model/executes.h"
 
 static json_t *digest(const struct execution *e, const json_t *result,
                       const struct output_files *files)

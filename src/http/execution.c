@@ -6,13 +6,9 @@
 #include <sys/eventfd.h>
 
 #include "base/clock.h"
-#include "base/scope.h"
 #include "base/text.h"
-#include "http/execution_record.h"
 #include "http/execution_result.h"
-#include "http/execution_trees.h"
 #include "http/ownership.h"
-#include "http/reader.h"
 #include "http/server.h"
 #include "http/websocket.h"
 #include "lib/runner.h"
@@ -66,10 +62,11 @@ static void note_begin(struct execution *e, const sbr_event *event)
     if (event->type == SBR_EVENT_STAGE) {
         e->stages += !e->waits;
         e->waits = false;
-        e->began = true;
+        execution_has_begun(e);
     } else if (event->type == SBR_EVENT_QUEUE) {
         e->waits = true;
-        e->began = e->stages > 1;
+        if (e->stages <= 1)
+            (void)life_take_run(&e->state, RUN_WAIT);
     }
     e->queue_before = event->type == SBR_EVENT_QUEUE ? event->queue_before : 0;
 }
@@ -122,6 +119,7 @@ static void give_back(struct execution *e)
 /* Others learn of the end: what they learn is the same after a restart. */
 void execution_settle(struct execution *e)
 {
+    (void)life_take_run(&e->state, RUN_SETTLE);
     add_end(e);
     recount(e);
     wake(e);
@@ -135,6 +133,7 @@ static void finish_with(struct execution *e, sbr_result *result, struct response
 {
     struct exchange *waiter = e->waiter;
 
+    (void)life_take_run(&e->state, RUN_RESULT);
     e->ended_us = clock_now_us();
     e->is_error = !result;
     if (!result && err) {
@@ -175,11 +174,6 @@ static void finish_with(struct execution *e, sbr_result *result, struct response
         json_decref(take_ptr(e->digested));
 }
 
-static void finish(struct execution *e, sbr_result *result, const sbr_error *err)
-{
-    finish_with(e, result, NULL, err);
-}
-
 static void job_event(void *context, uint32_t events)
 {
     struct execution *e = context;
@@ -191,13 +185,18 @@ static void job_event(void *context, uint32_t events)
     if (r == 1 && execution_result_is_later(e, result, finish_with))
         return;
     if (r != 0)
-        finish(e, r == 1 ? result : NULL, &err);
+        finish_with(e, r == 1 ? result : NULL, NULL, &err);
+}
+
+void execution_has_begun(struct execution *e)
+{
+    (void)life_take_run(&e->state, RUN_BEGIN);
 }
 
 /* Its trees are open: it goes on in the loop, and fails there if they could not be opened. */
 static void begin_job(struct execution *e)
 {
-    if (loop_add(&e->server->loop, &e->watch, EPOLLIN) < 0 || e->cancelled)
+    if (loop_add(&e->server->loop, &e->watch, EPOLLIN) < 0 || life_is_cancelled(e->state))
         execution_cancel(e);
 }
 
@@ -250,6 +249,7 @@ static struct execution *make(struct server *server, const struct grant *tenant,
     e->server = server;
     e->server->kept.n++;
     e->mode = mode;
+    e->state = RUN_QUEUED;
     e->req = req;
     e->watch.fd = e->stop_fd = -1;
     e->keeps_events = mode != EXECUTION_WAITED;
@@ -274,7 +274,7 @@ static void end_revoked(void *context)
 {
     struct execution *e = context;
 
-    if (!e->cancelled)
+    if (!life_is_cancelled(e->state))
         execution_cancel(e);
     execution_cancel(e);
 }
@@ -323,7 +323,6 @@ struct execution *execution_open(struct server *server, const struct grant *tena
         execution_free(e);
         return NULL;
     }
-    e->foreign = e->began = true;
     list_append(&server->executions, &e->link);
     list_append(&server->live, &e->live);
     return e;
@@ -348,7 +347,6 @@ int execution_resume(struct execution *e, const struct grant *tenant, sbr_reques
         sbr_job_free(take_ptr(e->job));
         return -1;
     }
-    e->foreign = false;
     add_start(e);
     return 0;
 }
@@ -366,8 +364,8 @@ void execution_end(struct execution *e, const char *result, const sbr_error *err
 {
     static const sbr_error unknown = { .code = SBR_E_SYSTEM, .message = "the cell did not begin" };
 
+    (void)life_take_run(&e->state, RUN_RESULT);
     e->ended_us = clock_now_us();
-    e->foreign = false;
     link_remove(&e->live);
     give_back(e);
     e->is_error = !result;
@@ -378,7 +376,10 @@ void execution_end(struct execution *e, const char *result, const sbr_error *err
     e->text = response_text_of(result ? strdup(result) : result_error_to_json(&e->err));
     snprintf(e->outcome, sizeof(e->outcome), "%s",
              result ? "done" : result_error_name(e->err.code));
-    if (e->is_error && !e->durable)
+    if (e->durable)
+        return; /* it is put on record first */
+    (void)life_take_run(&e->state, RUN_SETTLE);
+    if (e->is_error)
         add_end(e);
     recount(e);
     wake(e);
@@ -416,7 +417,8 @@ void execution_wait(struct execution *e, struct exchange *x)
 
 void execution_cancel(struct execution *e)
 {
-    e->cancelled = true;
+    if (!life_take_run(&e->state, RUN_CANCEL))
+        return;
     if (e->job && !e->users)
         sbr_job_cancel(e->job);
     if (e->stop_fd >= 0)

@@ -7,13 +7,53 @@
 #include <jansson.h>
 
 #include "admit/ledger.h"
+#include "base/buf.h"
 #include "base/encoding.h"
-#include "http/event_log.h"
+#include "base/list.h"
+#include "http/joblog.h"
+#include "http/life.h"
 #include "http/problem.h"
 #include "http/response.h"
+#include "http/response_text.h"
 #include "http/spans.h"
 #include "lib/event_lines.h"
 #include "model/result.h"
+
+struct server;
+
+/* The events of one run, as lines: what readers resume from by number.
+ *
+ * The number of bytes is bounded.  The oldest lines go first; a reader that is behind them learns
+ * how many it missed.  So a slow reader costs memory up to the bound and never holds a run up. */
+struct event_log_line {
+    char *text; /* JSON, without its newline */
+    size_t len;
+    uint64_t before;              /* bytes of all lines before it */
+    struct response_text *result; /* stands behind the text, and a brace behind it; NULL: none */
+};
+
+struct event_log {
+    struct event_log_line *lines; /* a ring of `capacity` */
+    size_t capacity, at, n;
+    uint64_t first; /* the number of the oldest line */
+    size_t bytes, max;
+    uint64_t added; /* bytes of all lines so far */
+};
+
+void event_log_init(struct event_log *log, size_t max);
+void event_log_done(struct event_log *log);
+/* Adds the lines of `text`, each with a newline; one that is alone and long is taken out of it.
+ * 0, or -1 without memory. */
+int event_log_add(struct event_log *log, struct buf *text);
+/* The same of lines of which the last is an object up to the value of its last member.  That value
+ * is the result of the run, which the log only shares. */
+int event_log_add_end(struct event_log *log, struct buf *text, struct response_text *result);
+/* The line with this number; NULL: it is gone, or not there yet. */
+const struct event_log_line *event_log_get(const struct event_log *log, uint64_t number);
+/* Bytes of the lines from this number on; those that are gone do not count. */
+size_t event_log_unread(const struct event_log *log, uint64_t number);
+/* The number that the next line gets. */
+uint64_t event_log_next(const struct event_log *log);
 
 #define EXECUTION_KEPT_US (10 * 60 * 1000000ULL) /* after the end */
 
@@ -47,8 +87,9 @@ struct execution {
     struct server *server;
     enum execution_mode mode;
     sbr_request *req;
-    sbr_job *job;   /* NULL: it is over */
-    sbr_job *spent; /* is freed after the reply; with its request */
+    enum run_state state; /* changed by life_take_run alone */
+    sbr_job *job;         /* NULL: it has ended, or another call carries it out */
+    sbr_job *spent;       /* is freed after the reply; with its request */
     struct loop_watch watch;
     struct exchange *waiter; /* that gets the result; NULL: none */
     struct link spending;    /* of those that have `spent` */
@@ -60,14 +101,11 @@ struct execution {
     bool holds;         /* its program waits for its readers */
     uint64_t read_next; /* the event that the first of its readers, now or before, takes next */
     bool takes_stdin;
-    bool cancelled;
-    bool began;          /* a stage did, and does not wait for the engine */
-    bool waits;          /* the stage that was reported last waits for the engine */
-    unsigned int stages; /* that were reported */
-    bool held;           /* a batch still needs it */
-    bool foreign;  /* it has no job: another call ends it, or it is begun again after a restart */
-    bool durable;  /* its end is put on record */
-    bool restored; /* it was on record when the gateway started */
+    bool waits;                      /* the stage that was reported last waits for the engine */
+    unsigned int stages;             /* that were reported */
+    bool held;                       /* a batch still needs it */
+    bool durable;                    /* its end is put on record */
+    bool restored;                   /* it was on record when the gateway started */
     struct joblog_change *recording; /* that it waits for; NULL: none */
     char *note;                      /* of its dialect, to be put on record; NULL: none */
     char dialect[16];                /* whose note it has; empty: none */
@@ -115,8 +153,8 @@ struct execution {
 int execution_start(struct server *server, const struct grant *tenant, sbr_request *req,
                     enum execution_mode mode, const struct need *need, struct execution **ret,
                     struct refusal *refusal) must_check;
-/* One whose events and end another call brings.  `need`: NULL when it never begins.  NULL: the
- * refusal says why. */
+/* One whose events and end another call brings, or that is begun again after a restart.  `need`:
+ * NULL when the call itself has what it needs.  NULL: the refusal says why. */
 struct execution *execution_open(struct server *server, const struct grant *tenant,
                                  const struct need *need, struct refusal *refusal);
 /* One line of JSON, without its newline. */
@@ -125,7 +163,7 @@ void execution_note(struct execution *e, const char *line, size_t len);
 void execution_end(struct execution *e, const char *result, const sbr_error *err);
 static inline bool execution_is_over(const struct execution *e)
 {
-    return !e->job && !e->foreign && !e->recording;
+    return e->state == RUN_OVER;
 }
 /* It is over, and nobody reads it or needs it. */
 static inline bool execution_may_go(const struct execution *e)
@@ -133,6 +171,8 @@ static inline bool execution_may_go(const struct execution *e)
     return execution_is_over(e) && !e->held && link_is_alone(&e->streams) &&
            link_is_alone(&e->sockets);
 }
+/* The program of one that another call carries out has begun. */
+void execution_has_begun(struct execution *e);
 /* Starts one that is queued. */
 void execution_begin(struct execution *e);
 /* The same of one that execution_open made, with a request, which it takes over unless the refusal
@@ -167,5 +207,72 @@ void execution_reply_about(const struct execution *e, struct exchange *x, unsign
 void execution_tidy(struct server *server);
 /* Forgets what is too old.  Cancels runs that lost their readers. */
 void execution_tick(struct server *server, uint64_t now_us);
+
+/* Runs that are over are kept while there is room. */
+
+/* Where there are too many, forgets the oldest of the tenant that holds most.  Only callbacks of
+ * the loop call it, because whoever goes through the executions must not lose one meanwhile. */
+void execution_kept_trim(struct server *server);
+/* The same, unless too few have come since the last time. */
+void execution_kept_look(struct server *server);
+
+/* Trees of a run are opened by a thread: a look at each of their entries takes long. */
+
+/* True: `opened` is called from the loop when a thread has opened the trees.  False: nothing has
+ * begun. */
+bool execution_trees_are_later(struct execution *e, void (*opened)(struct execution *e));
+
+/* An execution in the record of asynchronous jobs (http/joblog.h). */
+
+/* Called on the loop when the record has it.  The error: why it has not. */
+typedef void execution_recorded(struct execution *e, const sbr_error *err);
+
+/* Takes the request over, also when it fails; `done` is called later, unless the execution is gone
+ * then.  `insists`: it is tried until it is on record. */
+int execution_record_accept(struct execution *e, struct joblog_text request, bool insists,
+                            execution_recorded *done, sbr_error *err) must_check;
+/* True until the acceptance is on record: nobody may rely on it yet. */
+bool execution_record_is_accepting(const struct execution *e);
+void execution_record_begin(struct execution *e, execution_recorded *done);
+/* `settle` is called when the end is on record. */
+void execution_record_end(struct execution *e, void (*settle)(struct execution *e));
+/* The note of its dialect is not wanted after a restart. */
+void execution_record_drop_note(struct server *server, const char *id);
+/* The execution is not wanted any more. */
+void execution_record_forget(const struct execution *e);
+/* Nothing is called back any more, and what only the record needs is freed. */
+void execution_record_drop(struct execution *e);
+
+/* A client that reads the events of an execution as they come: SSE, or lines of JSON. */
+
+/* Replies to `x` with the events from number `first` on. */
+void reader_open(struct execution *e, struct exchange *x, const char *type, uint64_t first);
+/* There is something new for the readers of this execution. */
+void reader_wake(struct execution *e);
+/* The execution goes; its readers end. */
+void reader_drop_all(struct execution *e);
+/* Now and then: readers of SSE that wait get a comment, so that they know the connection lives. */
+void reader_tick(struct server *server, uint64_t now_us);
+
+/* What is kept for clients after its end is one pool: a tenant's flood displaces its own results,
+ * and nobody else's. */
+#define KEPT_MAX 4096                  /* of one pool, of all tenants */
+#define KEPT_BYTES ((size_t)256 << 20) /* the same                    */
+
+struct kept {
+    const char *tenant; /* NULL: it cannot be forgotten now, and does not count */
+    size_t bytes;
+};
+
+/* A list of what is kept, oldest first. */
+struct kept_pool {
+    struct link *list;
+    struct kept (*look)(const struct link *at);
+    void (*forget)(struct link *at, void *context);
+    void *context; /* of forget */
+};
+
+/* While the pool has too much, forgets the oldest of the tenant that holds most. */
+void kept_share_trim(const struct kept_pool *pool);
 
 #endif

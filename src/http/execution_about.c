@@ -10,7 +10,7 @@ static const char *status_of(const struct execution *e)
 {
     if (execution_is_over(e))
         return e->is_error ? "failed" : "done";
-    return e->began ? "running" : "queued";
+    return life_has_begun(e->state) ? "running" : "queued";
 }
 
 char *execution_describe(const struct execution *e)

@@ -1,8 +1,5 @@
-#include "http/execution_kept.h"
 
 #include "http/execution.h"
-#include "http/execution_record.h"
-#include "http/kept_share.h"
 #include "http/server.h"
 
 /* What comes between two looks, each of which goes through all that is kept. */

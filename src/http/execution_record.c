@@ -1,11 +1,9 @@
-#include "http/execution_record.h"
+#include "http/execution.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
-#include "http/joblog.h"
 #include "http/server.h"
 
 /* An execution that waits for the record, and whom it then calls. */

@@ -1,6 +1,5 @@
 /* How long runs are kept, and what ends them by itself. */
 #include "http/execution.h"
-#include "http/execution_record.h"
 #include "http/server.h"
 
 #define ALONE_US (15 * 1000000ULL) /* how long a streamed run waits for readers */
@@ -11,7 +10,7 @@ void execution_tick(struct server *server, uint64_t now_us)
         struct execution *e = link_owner(at, struct execution, link);
 
         if (e->job && e->mode == EXECUTION_STREAMED && e->alone_us &&
-            now_us > e->alone_us + ALONE_US && !e->cancelled) {
+            now_us > e->alone_us + ALONE_US && !life_is_cancelled(e->state)) {
             server->counters.cancelled_by_client++;
             execution_cancel(e);
         }

@@ -1,4 +1,4 @@
-#include "http/execution_trees.h"
+#include "http/execution.h"
 
 #include <stdlib.h>
 

@@ -6,16 +6,13 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "changes/kept_output.h"
-#include "http/body.h"
 #include "http/durable.h"
 #include "http/execution.h"
 #include "http/handlers.h"
 #include "http/problem.h"
-#include "http/reader.h"
 #include "http/route.h"
 #include "http/server.h"
 #include "http/submission.h"

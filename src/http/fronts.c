@@ -13,9 +13,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
-#include "http/places.h"
-#include "http/server.h"
 #include "plan/policy.h"
 #include "wire/front.h"
 

@@ -3,6 +3,7 @@
 #define HTTP_FRONTS_H
 
 #include "base/err.h"
+#include "http/server.h"
 #include "http/visitor.h"
 
 /* Starts the front of a listener, which becomes the front's; certificate and key are PEM texts, or
@@ -18,5 +19,17 @@ void fronts_tick(struct server *server);
 void fronts_release(struct server *server);
 /* Lets them send what they have, and ends them. */
 void fronts_close(struct server *server);
+
+/* The places that a listener has for connections, and which one gives way when they are taken.
+ *
+ * A connection of TCP that has shown no token is a stranger's.  One that is idle gives way to a new
+ * one; one that has shown a token never does. */
+
+/* The address that a connection came from; zeros: none is known. */
+struct visitor_peer places_peer(int fd);
+/* False: a new connection has to wait. */
+bool places_are_left(const struct server_socket *s);
+/* Makes room for one from this address.  False: there is none for it. */
+bool places_make_room(struct server_socket *s, const struct visitor_peer *peer);
 
 #endif

@@ -1,4 +1,4 @@
-#include "http/guard.h"
+#include "http/handlers.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -8,7 +8,6 @@
 
 #include "base/encoding.h"
 #include "base/err.h"
-#include "base/scope.h"
 #include "http/dialect.h"
 #include "http/holdings.h"
 #include "http/server.h"
@@ -181,7 +180,7 @@ static bool check_token(struct exchange *x)
         return refuse(x, HTTP_UNAUTHORIZED, "the request has no token",
                       "send `Authorization: Bearer TOKEN`; `sandbox-run token create` makes one");
     if (strncasecmp(header, BEARER, strlen(BEARER)) != 0 ||
-        token_check(header + strlen(BEARER), &x->tenant, &err) < 0)
+        token_check(x->server->tokens, header + strlen(BEARER), &x->tenant, &err) < 0)
         return refuse(x, HTTP_UNAUTHORIZED, "the token is unknown, revoked or expired",
                       "`sandbox-run token create` makes one");
     return true;

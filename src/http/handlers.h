@@ -81,4 +81,11 @@ void workspaces_put_file(struct exchange *x);
 void workspaces_get_file(struct exchange *x);
 void workspaces_delete_file(struct exchange *x);
 
+/* Who and what may pass, before a handler sees the request. */
+
+/* False: the exchange has its reply. */
+bool guard_admits(struct exchange *x, const char *method);
+/* Counts `starts` more for the rate than the one that the route counts for.  False: replied. */
+bool guard_takes(struct exchange *x, size_t starts);
+
 #endif

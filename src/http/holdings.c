@@ -255,7 +255,7 @@ static void look_at_sessions(struct server *server)
 
         if (!s->seen)
             free_session(s);
-        else if (s->token_id[0] && token_is_over(s->token_id))
+        else if (s->token_id[0] && token_is_over(server->tokens, s->token_id))
             stop_session(s);
         s->seen = false;
     }
@@ -266,8 +266,8 @@ static void look_at_sessions(struct server *server)
 void holdings_tick(struct server *server)
 {
     look_at_sessions(server);
-    ledger_set_tenants(&server->holdings.ledger, token_count_tenants());
-    ledger_end_tokens(&server->holdings.ledger, token_is_revoked);
+    ledger_set_tenants(&server->holdings.ledger, token_count_tenants(server->tokens));
+    ledger_end_tokens(&server->holdings.ledger, token_is_revoked, server->tokens);
 }
 
 unsigned int holdings_status_of(const struct refusal *refusal)

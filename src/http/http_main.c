@@ -15,10 +15,9 @@
 #include "config/gateway_options.h"
 #include "http/dialect.h"
 #include "http/listener.h"
-#include "http/openapi.h"
+#include "http/route.h"
 #include "http/server.h"
 #include "http/token.h"
-#include "http/token_command.h"
 
 #define EXIT_OURS 125
 #define BODY_DEFAULT (16 * MIB)

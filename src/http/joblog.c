@@ -9,8 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/err.h"
-
 #define WAITING_MAX ((size_t)256 << 20)
 #define IDLE_S 5  /* then the log is moved into the file */
 #define RETRY_S 1 /* after a failure */

@@ -1,4 +1,4 @@
-#include "http/joblog_store.h"
+#include "http/joblog.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "changes/state_dir.h"

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "changes/apply.h"
 #include "changes/textdiff.h"
 #include "config/audit.h"

@@ -1,4 +1,4 @@
-#include "http/kept_share.h"
+#include "http/execution.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,15 @@
  *   |                       |
  *   '--- next request --- SENDING --> UPGRADED
  *
- * and from each state to GONE.  A cell holds the state that an event leads to.  Nothing else
+ * and from each state to GONE.  Of an execution:
+ *
+ * QUEUED <-----> RUNNING
+ *   |               |   \
+ *   |               |    ENDED --> OVER     each of the four may end
+ *   v               v   /
+ * CALLED_OFF <-> STOPPING
+ *
+ * A cell holds the state that an event leads to.  Nothing else
  * changes a state, so an event that comes twice or too late is refused here, and by nobody else. */
 #include "http/life.h"
 
@@ -70,6 +78,46 @@ static const char *const reasons[LIFE_EVENTS] = {
     [LIFE_END] = "a connection ends once",
 };
 
+static const enum run_state runs[RUN_STATES][RUN_EVENTS] = {
+    /* clang-format off */
+    [RUN_QUEUED] = {
+        [RUN_BEGIN]  = RUN_RUNNING,
+        [RUN_WAIT]   = RUN_QUEUED,
+        [RUN_CANCEL] = RUN_CALLED_OFF,
+        [RUN_RESULT] = RUN_ENDED,
+    },
+    [RUN_CALLED_OFF] = {
+        [RUN_BEGIN]  = RUN_STOPPING,     /* the word was on its way */
+        [RUN_WAIT]   = RUN_CALLED_OFF,
+        [RUN_CANCEL] = RUN_CALLED_OFF,
+        [RUN_RESULT] = RUN_ENDED,
+    },
+    [RUN_RUNNING] = {
+        [RUN_BEGIN]  = RUN_RUNNING,      /* each stage of a project that is tested */
+        [RUN_WAIT]   = RUN_QUEUED,
+        [RUN_CANCEL] = RUN_STOPPING,
+        [RUN_RESULT] = RUN_ENDED,
+    },
+    [RUN_STOPPING] = {
+        [RUN_BEGIN]  = RUN_STOPPING,
+        [RUN_WAIT]   = RUN_CALLED_OFF,
+        [RUN_CANCEL] = RUN_STOPPING,
+        [RUN_RESULT] = RUN_ENDED,
+    },
+    [RUN_ENDED] = {
+        [RUN_SETTLE] = RUN_OVER,
+    },
+    /* clang-format on */
+};
+
+static const char *const run_reasons[RUN_EVENTS] = {
+    [RUN_BEGIN] = "a program that has ended does not begin again",
+    [RUN_WAIT] = "what has ended waits for nothing",
+    [RUN_CANCEL] = "what has ended cannot be cancelled, and its job may be gone",
+    [RUN_RESULT] = "a run has one result",
+    [RUN_SETTLE] = "an end is settled once, after its result",
+};
+
 bool life_take(enum life_state *state, enum life_event event)
 {
     enum life_state next = table[*state][event];
@@ -83,4 +131,19 @@ bool life_take(enum life_state *state, enum life_event event)
 const char *life_reason(enum life_event event)
 {
     return reasons[event];
+}
+
+bool life_take_run(enum run_state *state, enum run_event event)
+{
+    enum run_state next = runs[*state][event];
+
+    if (next == RUN_NEVER)
+        return false;
+    *state = next;
+    return true;
+}
+
+const char *life_run_reason(enum run_event event)
+{
+    return run_reasons[event];
 }

@@ -1,4 +1,5 @@
 /* The life of a connection: its request, what carries that out, the reply, and the next request.
+ * And the life of an execution, which may outlive the request that started it.
  *
  * A connection has at most one request that is on its way, and that request at most one execution
  * or thread that it waits for, so one state says how far all three are. */
@@ -38,10 +39,44 @@ enum life_event {
     LIFE_EVENTS
 };
 
+enum run_state {
+    RUN_NEVER,      /* of an empty cell */
+    RUN_QUEUED,     /* its program has not begun */
+    RUN_CALLED_OFF, /* cancelled before its program began; its job has not ended yet */
+    RUN_RUNNING,
+    RUN_STOPPING, /* cancelled while its program runs */
+    RUN_ENDED,    /* its result is there, and not on record yet */
+    RUN_OVER,     /* others may learn of the end */
+    RUN_STATES
+};
+
+enum run_event {
+    RUN_BEGIN,  /* a stage did */
+    RUN_WAIT,   /* its first stage waits for the engine */
+    RUN_CANCEL, /* by its client, its tenant, or the end of its token */
+    RUN_RESULT, /* or the error why there is none */
+    RUN_SETTLE, /* the end is on record, or needs no record */
+    RUN_EVENTS
+};
+
 /* False: the event is impossible in this state, which stays. */
 bool life_take(enum life_state *state, enum life_event event);
 /* Why the event is impossible wherever the table has no row for it. */
 const char *life_reason(enum life_event event);
+/* The same two of an execution. */
+bool life_take_run(enum run_state *state, enum run_event event);
+const char *life_run_reason(enum run_event event);
+
+/* A cancelled run has ended soon; one cancel more ends it at once. */
+static inline bool life_is_cancelled(enum run_state state)
+{
+    return state == RUN_CALLED_OFF || state == RUN_STOPPING;
+}
+/* The program had begun: nobody is asked to repeat it. */
+static inline bool life_has_begun(enum run_state state)
+{
+    return state >= RUN_RUNNING;
+}
 
 /* A request is there whole, and its reply is not sent yet. */
 static inline bool life_is_asked(enum life_state state)

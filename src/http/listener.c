@@ -13,7 +13,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "base/text.h"
 #include "job/engine_socket.h"
 

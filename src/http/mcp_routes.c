@@ -8,14 +8,12 @@
 
 #include "admit/admit.h"
 #include "base/encoding.h"
-#include "base/scope.h"
 #include "http/agents.h"
-#include "http/body.h"
 #include "http/handlers.h"
 #include "http/offload.h"
 #include "http/problem.h"
 #include "http/server.h"
-#include "http/sse_stream.h"
+#include "http/submission.h"
 
 #define SESSION_HEADER "Mcp-Session-Id"
 #define VERSION_HEADER "MCP-Protocol-Version"

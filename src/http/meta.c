@@ -7,8 +7,6 @@
 #include "http/handlers.h"
 #include "http/holdings.h"
 #include "http/offload.h"
-#include "http/openapi.h"
-#include "http/reference.h"
 #include "http/route.h"
 #include "http/server.h"
 #include "lib/language_status.h"

@@ -50,4 +50,14 @@ void offload_post(struct offload *o, const char *line, size_t len);
 /* True while threads work. */
 bool offload_is_busy(const struct server *server);
 
+/* Work on texts that may be large: in a thread when they are, so that no other client waits. */
+struct apart {
+    /* In a thread, or at once: looks at nothing that the loop changes. */
+    void (*work)(struct apart *a);
+    /* On the loop, behind it; frees `a`.  NULL for `x`: the client is gone, or has its reply. */
+    void (*then)(struct apart *a, struct exchange *x);
+};
+
+void apart_do(struct exchange *x, bool large, struct apart *a);
+
 #endif

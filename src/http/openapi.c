@@ -1,4 +1,3 @@
-#include "http/openapi.h"
 
 #include <ctype.h>
 #include <jansson.h>
@@ -6,7 +5,6 @@
 #include <string.h>
 
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "http/problem.h"
 #include "http/route.h"

@@ -9,7 +9,6 @@
 #include "base/fd.h"
 #include "base/json_read.h"
 #include "base/listing.h"
-#include "base/scope.h"
 #include "changes/state_dir.h"
 
 #define STATE_GATEWAY "gateway"

@@ -1,4 +1,4 @@
-#include "http/places.h"
+#include "http/fronts.h"
 
 #include <netinet/in.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "http/reader.h"
+#include "http/execution.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/scope.h"
 #include "http/server.h"
 
 #define BATCH_SIZE 16384 /* of events that are formatted at once */

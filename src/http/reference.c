@@ -1,4 +1,3 @@
-#include "http/reference.h"
 
 #include "base/buf.h"
 #include "http/route.h"

@@ -1,4 +1,4 @@
-#include "http/refusals.h"
+#include "http/counters.h"
 
 #include <stdio.h>
 #include <string.h>

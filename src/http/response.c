@@ -10,7 +10,6 @@
 #include "base/err.h"
 #include "base/fields.h"
 #include "base/reply_head.h"
-#include "base/scope.h"
 #include "wire/front.h"
 
 #define FIELDS_MAX (FRONT_FRAME_MAX / 2)

@@ -1,4 +1,3 @@
-#include "http/restoration.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +6,6 @@
 
 #include "base/clock.h"
 #include "base/json_read.h"
-#include "base/scope.h"
-#include "http/batch_jobs.h"
 #include "http/dialect.h"
 #include "http/durable.h"
 #include "http/joblog.h"
@@ -81,7 +78,7 @@ static void restore_end(struct execution *e, const struct joblog_job *job)
 {
     uint64_t lasted = job->ended_us > job->created_us ? job->ended_us - job->created_us : 0;
 
-    e->foreign = false;
+    (void)life_take_run(&e->state, RUN_RESULT);
     link_remove(&e->live);
     e->is_error = job->is_error;
     e->ended_us = before(age_of(job->ended_us));
@@ -93,8 +90,7 @@ static void restore_end(struct execution *e, const struct joblog_job *job)
     snprintf(e->output_id, sizeof(e->output_id), "%s", job->output_id);
     if (e->is_error)
         restore_error(e);
-    if (e->text)
-        execution_settle(e);
+    execution_settle(e);
 }
 
 static void restore_unfinished(struct execution *e, const struct joblog_job *job)
@@ -103,7 +99,8 @@ static void restore_unfinished(struct execution *e, const struct joblog_job *job
 
     if (!u)
         return; /* it stays on record */
-    e->began = job->state == JOBLOG_BEGUN;
+    if (job->state == JOBLOG_BEGUN)
+        execution_has_begun(e);
     u->e = e;
     u->len = job->request.len;
     u->request = job->state == JOBLOG_ACCEPTED ? strdup(job->request.bytes) : NULL;
@@ -168,7 +165,8 @@ static int find_tenant(const struct execution *e, struct grant *ret, sbr_error *
 {
     if (!e->token_id[0] && !strcmp(e->tenant, GRANT_LOCAL))
         grant_init_local(ret);
-    else if (!token_grants(e->token_id, ret) || strcmp(ret->name, e->tenant) != 0)
+    else if (!token_grants(e->server->tokens, e->token_id, ret) ||
+             strcmp(ret->name, e->tenant) != 0)
         return err_set(err, SBR_E_DENIED, "joblog",
                        "the run did not begin, because its token was revoked");
     return 0;
@@ -195,7 +193,7 @@ static int try_again(struct unfinished *u, struct refusal *refusal)
 
     if (u->why)
         return err_set(err, SBR_E_UNSUPPORTED, "joblog", "%s", u->why);
-    if (u->e->cancelled)
+    if (life_is_cancelled(u->e->state))
         return err_set(err, SBR_E_BUSY, "joblog", "the run was cancelled before it began");
     if (find_tenant(u->e, &tenant, err) < 0 || (!u->req && read_request(u, &tenant, refusal) < 0))
         return -1;
@@ -247,7 +245,7 @@ static void take_unfinished(struct server *server)
     list_each(at, &server->restored) {
         struct unfinished *u = link_owner(at, struct unfinished, link);
 
-        if (u->e->began)
+        if (life_has_begun(u->e->state))
             lose(u);
         else if (strcmp(u->e->tenant, full) != 0 && !begin_again(u))
             full = u->e->tenant;

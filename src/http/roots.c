@@ -9,7 +9,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "base/text.h"
 #include "changes/state_dir.h"
 

@@ -5,7 +5,6 @@
 
 #include "base/buf.h"
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "http/roots.h"
 
 /* Whose reply it is, and what may stay in it. */

@@ -43,4 +43,15 @@ extern const struct route route_table[];
 /* Finds the route and fills x->words.  On failure replies and returns NULL. */
 const struct route *route_find(struct exchange *x, const char *method);
 
+/* The OpenAPI 3.1 document, made from the route table and data/schemas. */
+
+/* JSON; the caller frees it.  NULL without memory. */
+char *openapi_text(void);
+
+/* A page that lists the routes, for a browser: made from the route table, without scripts and
+ * without a request to anywhere. */
+
+/* HTML; the caller frees it.  NULL without memory. */
+char *reference_text(void);
+
 #endif

@@ -14,23 +14,20 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/scope.h"
 #include "base/signal_fd.h"
 #include "base/text.h"
 #include "config/audit.h"
 #include "http/agents.h"
-#include "http/batch_jobs.h"
-#include "http/body.h"
 #include "http/dialect.h"
+#include "http/durable.h"
 #include "http/execution.h"
 #include "http/fronts.h"
 #include "http/joblog.h"
 #include "http/listener.h"
 #include "http/offload.h"
 #include "http/problem.h"
-#include "http/reader.h"
-#include "http/restoration.h"
-#include "http/sse_stream.h"
+#include "http/submission.h"
+#include "http/token.h"
 #include "http/websocket.h"
 #include "lib/runner.h"
 
@@ -154,6 +151,7 @@ static void init(struct server *server)
     link_init(&server->sandboxes);
     link_init(&server->submissions);
     link_init(&server->unbegun);
+    link_init(&server->stored);
     link_init(&server->holdings.sessions);
     for (size_t i = 0; i < SERVER_SOCKETS; i++) {
         struct server_socket *s = &server->sockets[i];
@@ -282,7 +280,7 @@ static void close_clients(struct server *server)
         struct execution *e = link_owner(at, struct execution, link);
 
         if (e->waiter)
-            reply_at_end(e->waiter, e->began);
+            reply_at_end(e->waiter, life_has_begun(e->state));
         e->waiter = NULL;
         e->ended = NULL;
         reader_drop_all(e);
@@ -322,6 +320,7 @@ static void close_server(struct server *server)
     holdings_close(server);
     sbr_runtime_close(server->rt);
     spans_done(&server->spans);
+    token_cache_free(server->tokens);
     roots_done(&server->roots);
     config_done(&server->config);
     loop_done(&server->loop);
@@ -336,6 +335,11 @@ int server_run(const struct server_options *options, sbr_error *err)
     if (!server)
         return err_set_oom(err, "http");
     server->options = *options;
+    server->tokens = token_cache_new();
+    if (!server->tokens) {
+        free(server);
+        return err_set_oom(err, "http");
+    }
     init(server);
     r = open_server(server, err);
     if (r == 0) {

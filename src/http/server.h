@@ -6,21 +6,22 @@
 #include "base/loop.h"
 #include "config/config.h"
 #include "http/counters.h"
-#include "http/execution_kept.h"
 #include "http/holdings.h"
-#include "http/refusals.h"
 #include "http/roots.h"
 #include "http/spans.h"
 #include "http/visitor.h"
 #include "sandbox/peer.h"
+#include "wire/front.h"
 
 enum { SERVER_AT_UNIX, SERVER_AT_TCP, SERVER_SOCKETS };
 #define SERVER_MAX_NAMES 16
 #define SERVER_MAX_DIALECTS 8
 
+struct catalog;
 struct dialect;
 struct exchange;
 struct joblog;
+struct token_cache;
 
 struct server_options {
     const char *socket;                          /* path of the unix socket; NULL: none */
@@ -53,6 +54,12 @@ struct server_socket {
     bool full;               /* the link takes nothing now: nothing is accepted until it does  */
 };
 
+/* All executions, and how many there may be until the next look at them. */
+struct server_kept {
+    size_t n, bytes;
+    size_t most_n, most_bytes;
+};
+
 struct server {
     struct server_options options;
     struct loop loop;
@@ -74,6 +81,7 @@ struct server {
     struct link batches;          /* of executions that go on without their client */
     struct link restored;         /* executions that wait to be begun again; http/restoration.c */
     struct joblog *joblog;        /* NULL: it could not be opened */
+    struct token_cache *tokens;
     struct counters counters;
     struct refusals refusals;
     struct loop_watch signals;
@@ -86,12 +94,17 @@ struct server {
     struct link sandboxes;   /* of E2B */
     struct link submissions; /* of Judge0 */
     struct link unbegun;     /* sockets of Piston that have not said what to run */
+    struct link stored;      /* files of go-judge's store */
+    struct catalog *catalog; /* of Piston and Judge0; NULL: it was not read yet */
     struct link bodies;      /* that wait for a thread that reads them; http/body.c */
     unsigned int readers;    /* of those threads */
     uint64_t restored_us;    /* when the last look at `restored` was */
     bool has_socket;         /* the unix socket is ours to remove */
     bool ending;
-    pid_t parent; /* that started it */
+    pid_t parent;                                           /* that started it */
+    unsigned long moment;                                   /* at which a test ends the gateway */
+    char frame[FRONT_FRAME_MAX];                            /* that is read from a front */
+    char part[FRONT_FRAME_MAX - sizeof(struct front_head)]; /* of a body that is sent */
     uint64_t started_us, ticked_us, end_us;
 };
 

@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "base/text.h"
-#include "http/body.h"
 #include "http/handlers.h"
 #include "http/holdings.h"
 #include "http/offload.h"

@@ -11,7 +11,6 @@
 #include "base/encoding.h"
 #include "base/fd.h"
 #include "base/jsonw.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "http/execution.h"
 #include "http/offload.h"

@@ -1,10 +1,8 @@
-#include "http/sse_stream.h"
+#include "http/agents.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
-#include "http/server.h"
 
 #define PENDING_MAX ((size_t)64 << 20) /* that a slow client has not read: then it is dropped */
 #define PING_US 15000000

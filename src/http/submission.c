@@ -4,8 +4,6 @@
 
 #include "admit/admit.h"
 #include "base/json_read.h"
-#include "base/scope.h"
-#include "http/body.h"
 #include "http/holdings.h"
 #include "http/server.h"
 #include "model/request.h"

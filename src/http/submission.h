@@ -7,7 +7,9 @@
 
 #include <jansson.h>
 
+#include "base/sha256.h"
 #include "http/execution.h"
+#include "mcp/mcp_message.h"
 
 #define SUBMISSION_MAX_DEPTH 32
 
@@ -58,5 +60,21 @@ int submission_check_fields(const json_t *body, const struct submission_field *f
                             struct refusal *fault);
 /* The content of a body in JSON; replies and returns NULL when it is none. */
 json_t *submission_body(struct exchange *x);
+
+/* A large body is read in a thread: jansson reads a hundred megabytes a second at best, and the
+ * loop has other clients. */
+
+/* What a thread has read: the `read` of an exchange whose body was large. */
+struct body_read {
+    json_t *tree;              /* NULL: there is a request, or `fault` says why not */
+    sbr_request *req;          /* of a ROUTE_RUN, instead of the tree */
+    sbr_session_bounds bounds; /* of a ROUTE_SESSION, beside it */
+    struct refusal fault;
+    struct mcp_message message; /* instead of the tree, where messages come */
+    char fingerprint[SHA256_HEX_SIZE];
+};
+
+/* Calls the handler: at once, or when the body was read, unless the client has left. */
+void body_take(struct exchange *x);
 
 #endif

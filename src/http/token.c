@@ -15,7 +15,6 @@
 #include "base/fd.h"
 #include "base/json_read.h"
 #include "base/listing.h"
-#include "base/scope.h"
 #include "changes/state_dir.h"
 
 #define STATE_TOKENS "tokens"
@@ -248,8 +247,23 @@ struct known {
 };
 
 #define KNOWN_MAX 16
-static struct known known[KNOWN_MAX]; /* of the loop's thread */
-static size_t newest;
+
+struct token_cache {
+    struct known known[KNOWN_MAX];
+    size_t newest;
+    struct timespec looked; /* the directory, when its tenants were counted */
+    unsigned int tenants;
+};
+
+struct token_cache *token_cache_new(void)
+{
+    return calloc(1, sizeof(struct token_cache));
+}
+
+void token_cache_free(struct token_cache *cache)
+{
+    free(cache);
+}
 
 static bool is_expired(const struct known *k)
 {
@@ -272,21 +286,21 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 }
 
 /* NULL: it has to be read. */
-static const struct known *find_known(const char *id)
+static const struct known *find_known(const struct token_cache *cache, const char *id)
 {
     struct stat now;
 
     for (size_t i = 0; i < KNOWN_MAX; i++)
-        if (!strcmp(known[i].tenant.token_id, id) && lstat(known[i].path, &now) == 0 &&
-            is_same_file(&now, &known[i].file))
-            return &known[i];
+        if (!strcmp(cache->known[i].tenant.token_id, id) &&
+            lstat(cache->known[i].path, &now) == 0 && is_same_file(&now, &cache->known[i].file))
+            return &cache->known[i];
     return NULL;
 }
 
 /* Reads it into a row; NULL: there is no such token. */
-static const struct known *read_known(const char *id, sbr_error *err)
+static const struct known *read_known(struct token_cache *cache, const char *id, sbr_error *err)
 {
-    struct known *k = &known[newest];
+    struct known *k = &cache->known[cache->newest];
     struct state_dir dir = { .fd = -1 };
     json_t *token;
     const char *hash;
@@ -302,13 +316,13 @@ static const struct known *read_known(const char *id, sbr_error *err)
         memcpy(k->hash, hash, HASH_HEX_SIZE);
         k->expires = json_integer_value(json_object_get(token, "expires"));
         snprintf(k->tenant.token_id, sizeof(k->tenant.token_id), "%s", id);
-        newest = (newest + 1) % KNOWN_MAX;
+        cache->newest = (cache->newest + 1) % KNOWN_MAX;
     }
     json_decref(token);
     return k->tenant.token_id[0] ? k : NULL;
 }
 
-int token_check(const char *text, struct grant *ret, sbr_error *err)
+int token_check(struct token_cache *cache, const char *text, struct grant *ret, sbr_error *err)
 {
     char id[GRANT_TOKEN_SIZE];
     const struct known *k;
@@ -320,63 +334,58 @@ int token_check(const char *text, struct grant *ret, sbr_error *err)
     snprintf(id, sizeof(id), "%.*s", (int)ID_LEN, text);
     if (strcspn(text, "_") != ID_LEN || !encoding_is_hex(id, ID_LEN))
         return refuse(err);
-    k = find_known(id);
+    k = find_known(cache, id);
     if (!k)
-        k = read_known(id, err);
+        k = read_known(cache, id, err);
     if (!k || !is_right(k, text + ID_LEN + 1))
         return refuse(err);
     *ret = k->tenant;
     return 0;
 }
 
-bool token_grants(const char *id, struct grant *ret)
+static const struct known *look_up(struct token_cache *cache, const char *id)
 {
-    const struct known *k = encoding_is_hex(id, ID_LEN) ? find_known(id) : NULL;
+    const struct known *k = find_known(cache, id);
     sbr_error ignored;
 
-    if (!k && encoding_is_hex(id, ID_LEN))
-        k = read_known(id, &ignored);
+    return k ? k : read_known(cache, id, &ignored);
+}
+
+bool token_grants(struct token_cache *cache, const char *id, struct grant *ret)
+{
+    const struct known *k = encoding_is_hex(id, ID_LEN) ? look_up(cache, id) : NULL;
+
     if (k)
         *ret = k->tenant;
     return k != NULL;
 }
 
-bool token_holds(const char *id)
+bool token_holds(struct token_cache *cache, const char *id)
 {
-    const struct known *k = find_known(id);
-    sbr_error ignored;
+    const struct known *k = look_up(cache, id);
 
-    if (!k)
-        k = read_known(id, &ignored);
     return k && !is_expired(k);
 }
 
 /* True: the token's file is gone.  One that cannot be looked at is no reason to end what runs. */
-static bool is_gone(void)
+static bool is_gone(const struct token_cache *cache)
 {
+    const struct known *k = &cache->known[cache->newest];
     struct stat gone;
 
-    return known[newest].path[0] && lstat(known[newest].path, &gone) < 0 && errno == ENOENT;
+    return k->path[0] && lstat(k->path, &gone) < 0 && errno == ENOENT;
 }
 
-bool token_is_revoked(const char *id)
+bool token_is_revoked(void *cache, const char *id)
 {
-    const struct known *k = find_known(id);
-    sbr_error ignored;
-
-    if (!k)
-        k = read_known(id, &ignored);
-    return !k && is_gone();
+    return !look_up(cache, id) && is_gone(cache);
 }
 
-bool token_is_over(const char *id)
+bool token_is_over(struct token_cache *cache, const char *id)
 {
-    const struct known *k = find_known(id);
-    sbr_error ignored;
+    const struct known *k = look_up(cache, id);
 
-    if (!k)
-        k = read_known(id, &ignored);
-    return k ? is_expired(k) : is_gone();
+    return k ? is_expired(k) : is_gone(cache);
 }
 
 /* Tenants of an array of tokens, each once. */
@@ -398,10 +407,8 @@ static unsigned int count_tenants(const json_t *tokens)
     return n;
 }
 
-unsigned int token_count_tenants(void)
+unsigned int token_count_tenants(struct token_cache *cache)
 {
-    static struct timespec looked; /* of the loop's thread, as the rows are */
-    static unsigned int n;
     struct state_dir dir = { .fd = -1 };
     struct stat now = { 0 };
     sbr_error ignored;
@@ -411,10 +418,11 @@ unsigned int token_count_tenants(void)
         return 0;
     (void)fstat(dir.fd, &now);
     state_close(&dir);
-    if (!memcmp(&looked, &now.st_mtim, sizeof(looked)) || gather(NULL, &found, &ignored) < 0)
-        return n;
-    looked = now.st_mtim;
-    n = count_tenants(found);
+    if (!memcmp(&cache->looked, &now.st_mtim, sizeof(now.st_mtim)) ||
+        gather(NULL, &found, &ignored) < 0)
+        return cache->tenants;
+    cache->looked = now.st_mtim;
+    cache->tenants = count_tenants(found);
     json_decref(found);
-    return n;
+    return cache->tenants;
 }

@@ -1,4 +1,3 @@
-#include "http/token_command.h"
 
 #include <getopt.h>
 #include <jansson.h>
@@ -9,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "config/audit.h"
 #include "http/token.h"

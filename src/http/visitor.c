@@ -9,10 +9,9 @@
 
 #include "base/clock.h"
 #include "base/reply_head.h"
-#include "base/scope.h"
-#include "http/guard.h"
+#include "http/counters.h"
+#include "http/handlers.h"
 #include "http/problem.h"
-#include "http/refusals.h"
 #include "http/server.h"
 #include "http/token.h"
 #include "wire/front.h"
@@ -140,10 +139,10 @@ static int send_head(struct visitor *v, struct exchange *x)
 /* The next frame of the body.  1: sent; 0: there is nothing now; -1: the reply is broken. */
 static int send_part(struct visitor *v, struct exchange *x)
 {
-    static char data[FRONT_FRAME_MAX - sizeof(struct front_head)];
+    char *data = v->server->part;
     struct front_head head = { .type = FRONT_DATA };
     struct response *r = x->response;
-    ssize_t n = r->upgrade ? RESPONSE_END : response_take(r, data, sizeof(data));
+    ssize_t n = r->upgrade ? RESPONSE_END : response_take(r, data, sizeof(v->server->part));
 
     if (n == 0 || n == RESPONSE_BROKEN)
         return n == 0 ? 0 : -1;
@@ -322,11 +321,11 @@ static void take_end(struct visitor *v)
 
 static void read_frames(struct visitor *v)
 {
-    static char frame[FRONT_FRAME_MAX]; /* one thread, and no call below reads another */
+    char *frame = v->server->frame; /* no call below reads another */
     struct front_head head;
 
     for (int i = 0; i < FRAMES_AT_ONCE && v->channel.fd >= 0; i++) {
-        ssize_t n = frames_receive(&v->channel, frame, sizeof(frame));
+        ssize_t n = frames_receive(&v->channel, frame, sizeof(v->server->frame));
 
         if (n < 0 && errno == EAGAIN)
             return;
@@ -393,7 +392,7 @@ static bool is_welcome(const struct visitor *v)
 {
     const char *id = v->x ? v->x->tenant.token_id : v->user ? v->token_id : "";
 
-    return !id[0] || token_holds(id);
+    return !id[0] || token_holds(v->server->tokens, id);
 }
 
 static uint64_t idle_max_us(void)

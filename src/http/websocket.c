@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "http/problem.h"
 #include "http/server.h"
 
@@ -99,7 +98,7 @@ void websocket_send_event(struct websocket *w, const struct event_log_line *line
 /* The next piece of a result that is sent from where it is, as the channel takes it. */
 static void send_result(struct websocket *w)
 {
-    static char data[FRONT_FRAME_MAX - sizeof(struct front_head)];
+    char data[FRONT_FRAME_MAX - sizeof(struct front_head)];
     size_t n = response_text_read(w->result, &w->result_sent, data, sizeof(data));
 
     send_text(w, data, n, true);

@@ -9,7 +9,6 @@
 
 #include "admit/grant_check.h"
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "http/execution.h"
 #include "http/handlers.h"
 #include "http/holdings.h"
@@ -359,6 +358,7 @@ static bool is_admitted(struct exchange *x, const sbr_request *req, struct work_
         return false;
     }
     b->execution->stop_fd = b->stop_fd;
+    execution_has_begun(b->execution);
     return true;
 }
 

@@ -6,7 +6,6 @@
 
 #include "admit/admit.h"
 #include "base/jsonw.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "http/handlers.h"
 #include "http/holdings.h"

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/listing.h"
-#include "base/scope.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "image/image_store.h"

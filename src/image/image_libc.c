@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include "base/arch.h"
-#include "base/scope.h"
 #include "image/image.h"
 #include "plan/driver_object.h"
 

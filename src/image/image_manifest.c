@@ -12,7 +12,6 @@
 
 #include "base/fd.h"
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "base/text.h"
 
 /* A layer, a platform or a line of the history has a dozen values; an image has at most 128 layers.

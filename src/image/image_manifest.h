@@ -2,6 +2,7 @@
 #ifndef IMAGE_IMAGE_MANIFEST_H
 #define IMAGE_IMAGE_MANIFEST_H
 
+#include "base/err.h"
 #include "image/image_store.h"
 
 #define IMAGE_MAX_LAYERS 128
@@ -36,5 +37,11 @@ const char *image_manifest_architecture(void);
  * layout is ours already. */
 int image_manifest_layer(int dir_fd, const struct image_layer *layer, int copy_fd, sbr_error *err)
     must_check;
+
+/* One layer of an image, laid over what the layers below it made. */
+
+/* Links the layer's files into the tree; whiteouts (`.wh.NAME`, `.wh..wh..opq`) remove what lies
+ * there from below.  Neither tree is followed through a link. */
+int image_merge(int layer_fd, int tree_fd, sbr_error *err) must_check;
 
 #endif

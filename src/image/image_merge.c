@@ -1,4 +1,4 @@
-#include "image/image_merge.h"
+#include "image/image_manifest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/listing.h"
-#include "base/scope.h"
 #include "base/tree_remove.h"
 
 #define WHITEOUT ".wh."

@@ -13,7 +13,6 @@
 #include "base/listing.h"
 #include "base/lock_file.h"
 #include "base/record.h"
-#include "base/scope.h"
 #include "base/staging_dir.h"
 #include "base/tree_remove.h"
 #include "store/store_root.h"

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "image/image.h"
 #include "plan/planner.h"

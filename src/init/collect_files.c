@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/inode.h"
-#include "base/scope.h"
 
 /* Init reads and enters directories; it only reads files. */
 static mode_t needed(const struct stat *st)

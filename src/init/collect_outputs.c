@@ -1,4 +1,3 @@
-#include "init/collect_outputs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -6,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "init/collect_files.h"
 #include "model/outputs.h"
 

@@ -1,4 +1,4 @@
-#include "init/collect_stream.h"
+#include "init/collect_files.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,4 +1,3 @@
-#include "init/collect_trees.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,9 +9,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "init/collect_files.h"
-#include "init/collect_outputs.h"
 
 /* The tree of a stage, all of /work, or the upper directory of a copy-on-write tree. */
 /* A bit for each kind that is about what was changed. */

@@ -5,6 +5,7 @@
 #define INIT_DISK_USAGE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "confine/confiner.h"
@@ -32,5 +33,22 @@ void disk_usage_init(struct disk_usage *usage, const struct inside *in);
 /* Which limit of the plan is exceeded, counting `nameless` bytes of files that no directory shows;
  * 0: none.  All trees together may take what is free in the scratch space. */
 uint32_t disk_usage_look(const struct disk_usage *usage, int scratch_fd, uint64_t nameless);
+
+/* Open files without a name: no directory shows them, and each takes space. */
+struct open_files {
+    int proc_fd;
+    pid_t program;                       /* until its exec it is a copy of init      */
+    dev_t scratch;                       /* the device of the program's own files    */
+    const struct disk_usage *disk_usage; /* further devices; may be NULL             */
+    uint64_t disk_bytes;                 /* on `scratch`                             */
+    uint64_t disk_usage_bytes;           /* on further devices that are measured     */
+    uint64_t memory_bytes;               /* elsewhere: memory files                  */
+    bool unseen;                         /* a process hides its open files           */
+    ino_t seen[1024];                    /* each counts once; more count per process */
+    size_t n_seen;
+};
+
+/* Adds the open files of one process; a tree_visit, with a struct open_files. */
+void open_files_add(void *context, pid_t pid);
 
 #endif

@@ -8,7 +8,7 @@
  *   (4) It never reuses a namespace for a second sandbox.  Each shell makes its own network
  *       namespace: counters, flow labels and the like live as long as their namespace, even after
  *       all its processes are dead. */
-#include "init/factory_loop.h"
+#include "init/state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "init/program_start.h"
 #include "wire/zygote.h"
 

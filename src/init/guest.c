@@ -2,7 +2,7 @@
  *   Descriptors: the socket and init's ends, until init has them.
  *   (1) The guest starts nothing but init, in namespaces of its own.
  *   (2) It reads no byte of the program and none of its files. */
-#include "init/guest.h"
+#include "init/state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "wire/control.h"
 #include "wire/guest_msg.h"
 
 struct guest {

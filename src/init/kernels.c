@@ -1,4 +1,4 @@
-#include "init/kernels.h"
+#include "init/state.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "init/open_files.h"
+#include "init/disk_usage.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 
 /* The sum that a file without a name counts in; NULL: none, it is a file of the host. */
 static uint64_t *sum_of(struct open_files *files, dev_t device)

@@ -1,11 +1,10 @@
-#include "init/process_tree.h"
+#include "init/supervise.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 
 #define MOST 8192 /* processes per walk; the next walk finds the rest */
 
@@ -98,14 +96,14 @@ void process_tree_all_but_init(int proc_fd, tree_visit *visit, void *context)
     }
 }
 
-static void send(void *context, pid_t pid)
+static void send_one(void *context, pid_t pid)
 {
     kill(pid, *(const int *)context);
 }
 
 size_t process_tree_signal(int proc_fd, int number)
 {
-    return process_tree_walk(proc_fd, send, &number);
+    return process_tree_walk(proc_fd, send_one, &number);
 }
 
 /* Stops all processes until no more are found, because a stopped process makes no children:

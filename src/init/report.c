@@ -1,4 +1,4 @@
-#include "init/report.h"
+#include "init/state.h"
 
 #include <stdio.h>
 #include <stdlib.h>

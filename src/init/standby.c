@@ -1,4 +1,4 @@
-#include "init/standby.h"
+#include "init/state.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -14,7 +14,6 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/scope.h"
 #include "init/program_start.h"
 #include "wire/zygote.h"
 

@@ -11,8 +11,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "confine/run_dir.h"
-#include "init/open_files.h"
-#include "init/process_tree.h"
 
 #define LOOK_EVERY_US 10000
 #define FILES_EVERY_US 100000

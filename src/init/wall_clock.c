@@ -1,4 +1,4 @@
-#include "init/wall_clock.h"
+#include "init/state.h"
 
 #include <limits.h>
 

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/scope.h"
 #include "job/engine_socket.h"
 #include "job/warm.h"
 #include "plan/blueprint.h"

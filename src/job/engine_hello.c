@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "job/engine_socket.h"
 #include "sandbox/peer.h"
 

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/scope.h"
 #include "sandbox/peer.h"
 
 #define SOCKET_NAME "engine.sock"

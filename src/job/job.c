@@ -5,7 +5,6 @@
 
 #include "job/job_steps.h"
 #include "job/job_trees.h"
-#include "job/stage_plan.h"
 
 /* A layer that a stage would make has a name in the plan, although nothing is made. */
 static void name_layer(sbr_job *job, enum layer layer, const struct stage_def *maker,

@@ -1,9 +1,7 @@
 /* Which stages a job needs. */
 #include <string.h>
 
-#include "base/scope.h"
 #include "image/image.h"
-#include "job/job_layers.h"
 #include "job/job_steps.h"
 #include "job/job_trees.h"
 

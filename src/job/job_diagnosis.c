@@ -4,11 +4,10 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 #include "changes/node.h"
+#include "explain/denial_text.h"
 #include "explain/diagnose.h"
-#include "explain/last_words.h"
-#include "explain/sensitive.h"
+#include "explain/ending.h"
 #include "job/job_steps.h"
 #include "job/job_trees.h"
 

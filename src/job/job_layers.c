@@ -1,4 +1,4 @@
-#include "job/job_layers.h"
+#include "job/job_trees.h"
 
 /* clang-format off */
 static const struct {

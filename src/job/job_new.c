@@ -5,11 +5,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/scope.h"
 #include "image/image.h"
 #include "job/engine_socket.h"
 #include "job/job.h"
-#include "job/job_output.h"
 #include "job/job_steps.h"
 #include "job/job_trees.h"
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/scope.h"
 #include "explain/ending.h"
 #include "job/job.h"
 #include "job/job_steps.h"

@@ -1,4 +1,4 @@
-#include "job/job_output.h"
+#include "job/job_steps.h"
 
 #include <stdio.h>
 #include <stdlib.h>

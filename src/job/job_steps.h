@@ -3,6 +3,7 @@
 #define JOB_JOB_STEPS_H
 
 #include "job/job_types.h"
+#include "model/request.h"
 
 enum job_event {
     /* From outside. */
@@ -54,5 +55,33 @@ int job_run_begin(sbr_job *job, enum job_event event, sbr_error *err) must_check
 void job_diagnose(const sbr_job *job, sbr_result *result);
 /* Modules that deserve a look, by the names in its source. */
 void job_find_uses(const sbr_job *job, sbr_result *result);
+
+/* The whole output of a program, kept in the state directory when the request wants it. */
+
+/* One line that says what the job runs, for lists. */
+void job_output_describe(const sbr_job *job, char *about, size_t size);
+
+/* Before the program starts: lets the monitor write both streams to a kept output.  Where that
+ * fails, the program runs all the same, and job_output_end reports it. */
+void job_output_begin(sbr_job *job, struct monitor_options *options);
+/* `result` is NULL when there is none. */
+void job_output_end(sbr_job *job, sbr_result *result);
+
+/* The secrets of one stage: those of the request for the program, those of the clients'
+ * configuration for an installer. */
+
+/* Once the helper is started, with their placeholders and without their values. */
+const struct secrets *stage_secrets_of(const sbr_job *job, enum stage stage);
+/* Draws placeholders and starts the helper, for a stage with secrets. */
+int stage_secrets_start(sbr_job *job, sbr_error *err) must_check;
+
+/* What a request names and does not hold yet: its language, its policy, its template. */
+
+/* Adds the language of its own file, makes the program of its template, and knows its names.
+ * 0 or SBR_E_*. */
+int request_complete(sbr_request *req, sbr_error *err) must_check;
+/* `sets` are NAME=VALUE.  A name with a slash is a file. */
+int request_complete_template(sbr_request *req, const char *name, const char *const *sets, size_t n,
+                              sbr_error *err) must_check;
 
 #endif

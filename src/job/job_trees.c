@@ -8,7 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "toolchain/project_excludes.h"
 
 #define TREES_COW "cow"   /* uppers and copies: STAGE-INDEX */

@@ -9,11 +9,13 @@
 #ifndef JOB_JOB_TREES_H
 #define JOB_JOB_TREES_H
 
-#include "changes/collected.h"
+#include "base/err.h"
+#include "changes/collected_tree.h"
 #include "changes/compare.h"
 #include "changes/copy_tree.h"
 #include "changes/state_dir.h"
 #include "job/job_types.h"
+#include "model/request.h"
 #include "workspace/workspace.h"
 
 #define TREES_NAME 96 /* "cow/0-0" and the like, in the staging */
@@ -119,5 +121,71 @@ static inline bool job_trees_want_changes(const sbr_job *job)
 {
     return job->req->diff || job->req->keep;
 }
+
+/* Directories of ours that no program may have as a volume.
+ *
+ * The supervisor trusts what is in the cache, in the state and among the user's languages because
+ * it belongs to its user: it runs compiled programs, applies kept changes, obeys languages.  A
+ * program in a sandbox of an ordinary user has the same user.  So an `rw` volume may neither hold
+ * one of these directories nor lie in one, even before the directory exists.  And no volume is the
+ * directory of the engine's socket. */
+
+/* `option` is how the user named the source, for the message. */
+int own_places_check(const char *option, const char *source, enum volume_mode mode, sbr_error *err)
+    must_check;
+
+/* The directory of the user's settings; false when the environment names none. */
+bool own_places_config(char *path, size_t size);
+
+/* What a stage is planned with: limits, configuration, policy, layers, trees. */
+
+/* Where the tools' own configuration is on the host; NULL: what they read is in an image. */
+const char *stage_plan_home(const sbr_job *job);
+/* The limits of a stage of the language's file: presets, which are lowered to what the machine has.
+ * Those for compilers are the request's where it gives them. */
+int stage_plan_limits(const sbr_request *req, const struct stage_def *def, enum stage stage,
+                      struct limits *ret, sbr_error *err) must_check;
+/* Limits and configuration of the current stage, into job->now. */
+int stage_plan_set_up(sbr_job *job, sbr_error *err) must_check;
+
+struct stage_input {
+    struct plan_input in;
+    char run_dir[REQUEST_MAX_PATH];
+    char workdir[REQUEST_MAX_PATH + 1];
+};
+/* What the plan of one stage is made of, for this machine or one with other features.  It borrows
+ * from the job. */
+int stage_plan_input(sbr_job *job, enum stage stage, const struct features *features,
+                     struct stage_input *ret, sbr_error *err) must_check;
+
+/* Layers of the store: which stage makes which one, and their keys. */
+enum layer_found {
+    LAYER_THERE,   /* the job's layer is filled        */
+    LAYER_TO_MAKE, /* or the stage makes no layer      */
+    LAYER_BUSY,    /* another process makes the same one */
+    LAYER_ERROR
+};
+
+enum store_kind job_layers_kind(enum layer layer);
+/* Never LAYER_BUSY. */
+enum layer_found job_layers_find(sbr_job *job, enum layer layer, sbr_error *err) must_check;
+/* Before a stage begins.  With LAYER_TO_MAKE this job alone makes the layer. */
+enum layer_found job_layers_take_turn(sbr_job *job, enum stage stage, sbr_error *err) must_check;
+/* Makes a directory in the store for what the current stage leaves, if it makes a layer. */
+int job_layers_open(sbr_job *job, sbr_error *err) must_check;
+
+/* Everything that can change what a stage leaves is a part of its layer's key. */
+void layer_key_prepared(sbr_job *job);
+/* 1; 0: the job has no dependencies; negative: error.  Reads the configuration of the installer,
+ * which is a part of the key. */
+int layer_key_dependencies(sbr_job *job, sbr_error *err) must_check;
+void layer_key_artifact(sbr_job *job);
+
+/* Puts the cache of this process into memory when the failure was a full disk; NULL: it is known to
+ * be full.  False: it cannot, or that was not the reason. */
+bool layer_memory_begin(sbr_job *job, const sbr_error *failure);
+/* The same after a stage whose layer cannot be kept.  True: the stage can be started once more;
+ * else the message says which disk is full, if that is why. */
+bool layer_memory_restart(sbr_job *job, sbr_error *err);
 
 #endif

@@ -8,12 +8,11 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 #include "changes/changeset.h"
 #include "changes/deliver.h"
 #include "changes/node.h"
 #include "changes/textdiff.h"
-#include "job/job_output.h"
+#include "job/job_steps.h"
 #include "job/job_trees.h"
 #include "model/request_save.h"
 

@@ -15,8 +15,6 @@
 
 #include "base/fd.h"
 #include "base/inode.h"
-#include "base/scope.h"
-#include "changes/git_index.h"
 #include "changes/node.h"
 #include "job/job_trees.h"
 #include "toolchain/project_excludes.h"

@@ -8,12 +8,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/scope.h"
 #include "base/way.h"
 #include "changes/setid.h"
 #include "image/image.h"
 #include "job/job_trees.h"
-#include "job/own_places.h"
 #include "plan/plan.h"
 #include "sandbox/mount_below.h"
 #include "toolchain/project.h"

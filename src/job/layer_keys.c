@@ -6,11 +6,9 @@
 #include "base/clock.h"
 #include "base/encoding.h"
 #include "image/image.h"
-#include "job/job_layers.h"
 #include "job/job_trees.h"
-#include "job/stage_plan.h"
 #include "plan/driver_object.h"
-#include "plan/manifest.h"
+#include "plan/language.h"
 #include "toolchain/project_sources.h"
 
 #define KEY_REVISION "1"

@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "base/log.h"
-#include "job/job_layers.h"
+#include "job/job_trees.h"
 
 static bool is_full(const sbr_error *err)
 {

@@ -1,4 +1,4 @@
-#include "job/own_places.h"
+#include "job/job_trees.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -7,10 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "base/user_dir.h"
 #include "base/way.h"
-#include "changes/state_dir.h"
 #include "job/engine_socket.h"
 #include "plan/plan.h"
 #include "store/store.h"

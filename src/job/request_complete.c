@@ -1,14 +1,13 @@
-#include "job/request_complete.h"
+#include "job/job_steps.h"
 
 #include <fcntl.h>
 #include <string.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 #include "plan/language.h"
 #include "plan/language_file.h"
 #include "plan/policy.h"
-#include "plan/template_program.h"
+#include "plan/template.h"
 
 static int read_template(const char *path, char **ret, size_t *ret_len, sbr_error *err)
 {

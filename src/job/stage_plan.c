@@ -1,4 +1,3 @@
-#include "job/stage_plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +6,8 @@
 #include "base/text.h"
 #include "base/user_dir.h"
 #include "image/image.h"
+#include "job/job_steps.h"
 #include "job/job_trees.h"
-#include "job/stage_secrets.h"
 
 #define RUN_DIR_PREFIX "sandbox-run-"
 

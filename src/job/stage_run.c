@@ -1,5 +1,4 @@
 /* What a stage holds, from its start to its end. */
-#include "base/scope.h"
 #include "job/job_steps.h"
 
 void stage_run_drop(sbr_job *job)

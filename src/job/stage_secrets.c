@@ -1,4 +1,4 @@
-#include "job/stage_secrets.h"
+#include "job/job_steps.h"
 
 #include <stdlib.h>
 

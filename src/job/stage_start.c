@@ -5,12 +5,8 @@
 #include "backend/backend.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "job/job_layers.h"
-#include "job/job_output.h"
 #include "job/job_steps.h"
 #include "job/job_trees.h"
-#include "job/stage_plan.h"
-#include "job/stage_secrets.h"
 
 /* The loop does not turn while a container is made, so this notices that the job was cancelled. */
 static bool start_goes_on(void *context)

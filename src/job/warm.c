@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/scope.h"
 #include "image/image.h"
 #include "job/engine_hello.h"
 #include "job/engine_socket.h"

@@ -7,7 +7,6 @@
 
 #include "image/image.h"
 #include "plan/blueprint.h"
-#include "plan/blueprint_check.h"
 
 /* A tree that was removed and made anew under the same name is another one, and what was mounted of
  * the first is empty: the source of each mount is part of the blueprint by what it is, not only by

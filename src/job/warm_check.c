@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "image/image.h"
-#include "job/job_layers.h"
+#include "job/job_trees.h"
 #include "job/warm_blueprint.h"
-#include "plan/blueprint_check.h"
+#include "plan/blueprint.h"
 
 #ifdef SBR_TEST_HOOKS
 static const char *left_out(void)

@@ -1,4 +1,4 @@
-/* The engine's check of a blueprint that a client sent: plan/blueprint_check.h with this machine's
+/* The engine's check of a blueprint that a client sent: plan/blueprint.h with this machine's
  * tools, store and features. */
 #ifndef JOB_WARM_CHECK_H
 #define JOB_WARM_CHECK_H

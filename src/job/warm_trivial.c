@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "job/job_steps.h"
-#include "job/stage_plan.h"
+#include "job/job_trees.h"
 #include "job/warm_blueprint.h"
 #include "plan/blueprint.h"
 

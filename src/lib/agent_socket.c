@@ -12,7 +12,6 @@
 
 #include "base/fd.h"
 #include "base/listing.h"
-#include "base/scope.h"
 #include "changes/state_dir.h"
 #include "lib/runner.h"
 #include "sandbox/peer.h"

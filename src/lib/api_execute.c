@@ -2,8 +2,7 @@
 #include "sandboxrun.h"
 
 #include "base/json_read.h"
-#include "base/scope.h"
-#include "model/execute_json.h"
+#include "model/executes.h"
 #include "model/request.h"
 
 static int read_request(const char *text, size_t len, sbr_request **ret, sbr_error *err)

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/loop.h"
-#include "base/sigpipe.h"
+#include "base/signal_fd.h"
 #include "config/audit.h"
 #include "lib/job_client.h"
 

@@ -3,9 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "config/config.h"
-#include "job/request_complete.h"
+#include "job/job_steps.h"
 #include "model/request_fields.h"
 #include "plan/language_file.h"
 

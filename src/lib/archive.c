@@ -8,9 +8,7 @@
 
 #include "base/fd.h"
 #include "base/listing.h"
-#include "base/scope.h"
 #include "base/text.h"
-#include "lib/tar_words.h"
 #include "lib/tool_job.h"
 
 #define INSIDE_TREE "/workspace" /* where tar sees the tree that it packs */

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/encoding.h"
 #include "base/jsonw.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "model/result.h"
 

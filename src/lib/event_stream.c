@@ -1,4 +1,4 @@
-#include "lib/event_stream.h"
+#include "lib/event_lines.h"
 
 #include <errno.h>
 

@@ -1,4 +1,4 @@
-#include "lib/git_output.h"
+#include "lib/git_repo.h"
 
 #include <stdint.h>
 #include <string.h>

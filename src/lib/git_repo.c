@@ -11,7 +11,6 @@
 
 #include "base/fd.h"
 #include "base/inode.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "config/config_find.h"
 #include "lib/tool_job.h"

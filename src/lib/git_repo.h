@@ -7,6 +7,8 @@
 #define LIB_GIT_REPO_H
 
 #include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 #include "job/job.h"
 
@@ -30,5 +32,30 @@ int git_repo_ask(const struct git_repo *repo, const char *const *words, const st
 /* Where hooks lie that `git` runs for this user in every repository, by the user's and the system's
  * own configuration, which the caller frees; NULL: in each repository. */
 int git_repo_user_hooks(char **ret, sbr_error *err) must_check;
+
+/* What git prints about a repository, whose author chose names and contents; pure. */
+
+/* A text of git, and how far it was read. */
+struct git_output {
+    const char *data;
+    size_t len, at;
+};
+
+/* One line of `git diff-files -z` or `git diff-index -z`: a file that is another than the working
+ * one. */
+struct git_change {
+    const char *path;
+    const char *object; /* its content: 40 or 64 hexadecimal digits, not terminated */
+    size_t object_len;
+    bool is_file, executable;
+    bool only_working; /* the index or the commit does not have it */
+};
+
+/* The next of the names that -z ends with NUL; NULL: there is none. */
+const char *git_output_name(struct git_output *output);
+/* False: there is no further change, or none that can be read. */
+bool git_output_change(struct git_output *output, struct git_change *ret);
+/* The next content that `cat-file --batch` prints; false: it is missing, or there is none. */
+bool git_output_blob(struct git_output *output, const char **ret, size_t *ret_len);
 
 #endif

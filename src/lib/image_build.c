@@ -1,18 +1,12 @@
-#include "lib/image_build.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "base/text.h"
 #include "image/image.h"
-#include "lib/image_compile.h"
-#include "lib/image_layout.h"
 #include "lib/image_making.h"
-#include "lib/image_mirrors.h"
-#include "lib/image_packages.h"
-#include "lib/image_recipe.h"
+#include "lib/image_pull.h"
 #include "lib/tool_job.h"
 #include "toolchain/registries.h"
 

@@ -1,11 +1,11 @@
-#include "lib/image_compile.h"
+#include "lib/image_making.h"
 
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/text.h"
-#include "image/image_merge.h"
+#include "image/image_manifest.h"
 #include "lib/tool_job.h"
 
 #define MEMORY ((uint64_t)2 << 30)

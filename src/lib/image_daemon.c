@@ -1,18 +1,16 @@
-#include "lib/image_daemon.h"
+#include "lib/image_pull.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backend/backend_engine.h"
+#include "backend/backend.h"
 #include "backend/backend_http.h"
 #include "base/fd.h"
-#include "base/scope.h"
 #include "base/text.h"
 
 #define PIECE (1 << 20)

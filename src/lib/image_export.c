@@ -1,4 +1,4 @@
-#include "lib/image_export.h"
+#include "lib/image_pull.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,10 +9,8 @@
 #include <unistd.h>
 
 #include "base/listing.h"
-#include "base/scope.h"
 #include "base/tree_remove.h"
 #include "image/image.h"
-#include "lib/image_layout.h"
 #include "lib/image_making.h"
 
 /* clang-format off */

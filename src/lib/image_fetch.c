@@ -1,4 +1,4 @@
-#include "lib/image_fetch.h"
+#include "lib/image_pull.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,11 +11,9 @@
 
 #include "base/fd.h"
 #include "base/listing.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "base/user_dir.h"
 #include "base/walk.h"
-#include "lib/image_daemon.h"
 #include "lib/tool_job.h"
 
 #define SKOPEO_MEMORY ((uint64_t)1 << 30)

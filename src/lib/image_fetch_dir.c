@@ -1,4 +1,4 @@
-#include "lib/image_fetch_dir.h"
+#include "lib/image_pull.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +11,6 @@
 #include "base/fd.h"
 #include "base/listing.h"
 #include "base/lock_file.h"
-#include "base/scope.h"
-#include "base/sha256.h"
 #include "base/tree_remove.h"
 
 #define TOP "/var/tmp"

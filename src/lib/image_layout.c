@@ -1,4 +1,4 @@
-#include "lib/image_layout.h"
+#include "lib/image_pull.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,6 @@
 
 #include "base/fd.h"
 #include "base/jsonw.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "base/walk.h"
 

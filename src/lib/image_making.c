@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "base/staging_dir.h"
 #include "base/tree_remove.h"
 

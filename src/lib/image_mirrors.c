@@ -1,4 +1,4 @@
-#include "lib/image_mirrors.h"
+#include "lib/image_pull.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -8,7 +8,6 @@
 #include "base/fd.h"
 #include "base/listing.h"
 #include "base/log.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "toolchain/registries.h"
 

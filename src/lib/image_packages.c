@@ -1,4 +1,4 @@
-#include "lib/image_packages.h"
+#include "lib/image_making.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "image/image.h"
 #include "lib/tool_job.h"
@@ -151,7 +150,7 @@ static int read_names(const struct image *image, const char *language, struct st
             return err_set_oom(err, "build");
         if (ret->n > NAMES_MAX)
             return err_set(err, SBR_E_INVALID, "build",
-                           "the image names more than %d packages of %s, so they cannot be compared",
+                           "the image names more than %d packages of %s: they cannot be compared",
                            NAMES_MAX, language);
     }
     return 0;

@@ -11,14 +11,7 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-#include "base/scope.h"
-#include "image/image_manifest.h"
-#include "image/image_merge.h"
-#include "lib/archive.h"
-#include "lib/image_daemon.h"
-#include "lib/image_fetch.h"
 #include "lib/image_making.h"
-#include "lib/image_unpack.h"
 #include "lib/runner.h"
 #include "lib/tool_job.h"
 

@@ -1,4 +1,4 @@
-#include "lib/image_recipe.h"
+#include "lib/image_making.h"
 
 #include <ctype.h>
 #include <stdio.h>

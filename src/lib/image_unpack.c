@@ -1,4 +1,4 @@
-#include "lib/image_unpack.h"
+#include "lib/image_pull.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,11 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/scope.h"
-#include "base/sha256.h"
 #include "base/text.h"
 #include "base/walk.h"
-#include "lib/archive.h"
 #include "lib/tool_job.h"
 
 #define INSIDE "/layer"

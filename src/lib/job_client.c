@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "monitor/live_usage.h"
+#include "monitor/monitor.h"
 
 bool job_client_is_new(const sbr_job *job)
 {

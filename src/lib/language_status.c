@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "job/job.h"

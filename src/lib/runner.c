@@ -11,9 +11,8 @@
 #include "image/image.h"
 #include "job/job_trees.h"
 #include "job/job_types.h"
-#include "job/own_places.h"
 #include "lib/job_client.h"
-#include "sandbox/probe.h"
+#include "sandbox/sandbox.h"
 
 void runner_probe(sbr_runtime *rt, enum runner_use use)
 {

@@ -1,9 +1,9 @@
 /* What a cell of a session was refused: as for a run, but from the cell's beginning to its end. */
 #include "explain/denial_text.h"
-#include "explain/last_words.h"
+#include "explain/ending.h"
 #include "lib/job_client.h"
 #include "lib/runner.h"
-#include "monitor/egress_report.h"
+#include "monitor/monitor.h"
 
 static struct monitor *living(sbr_job *job)
 {

@@ -9,7 +9,7 @@
 #include "job/warm_blueprint.h"
 #include "lib/job_client.h"
 #include "lib/runner.h"
-#include "plan/filter_eval.h"
+#include "plan/filter.h"
 #include "wire/control.h"
 
 _Static_assert(RUNNER_KERNELS == INIT_KERNELS, "as init has places");

@@ -1,4 +1,4 @@
-#include "lib/tar_words.h"
+#include "lib/archive.h"
 
 #include <string.h>
 

@@ -36,4 +36,18 @@ void live_only_collect(bool only);
 bool live_refuse(void);
 bool live_is_refused(void);
 
+/* Of live-write.so; see live_perl.c. */
+
+/* At the start: looks for Perl's functions. */
+void live_perl_find(void);
+/* After lines began to be collected, by the thread that has just written one. */
+void live_perl_take(void);
+
+/* Of live-write.so; see live_ruby.c. */
+
+/* At the start: looks for Ruby's function. */
+void live_ruby_find(void);
+/* This thread has just written to stdout. */
+void live_ruby_wrote(void);
+
 #endif

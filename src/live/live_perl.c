@@ -9,7 +9,6 @@
  * Layers, their tables and these functions are Perl's interface for modules (perliol).  Everything
  * that is assumed about them is compared first: where a Perl is built in another way, nothing is
  * changed.  Perls without threads have functions with other parameters, and are left alone. */
-#include "live/live_perl.h"
 
 #include <dlfcn.h>
 #include <stdint.h>

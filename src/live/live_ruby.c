@@ -12,7 +12,6 @@
  *
  * Which functions of Ruby's write is seen by what they call.  Rubies from 3.3 on do not call this
  * function by its name any more: they are as they are without this file. */
-#include "live/live_ruby.h"
 
 #include <dlfcn.h>
 #include <stdint.h>

@@ -21,8 +21,6 @@
 
 #include "base/arch.h"
 #include "live/live_block.h"
-#include "live/live_perl.h"
-#include "live/live_ruby.h"
 
 #define MAX_WORDS 4096
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "live/session_maps.h"
+#include "live/session_saver.h"
 
 #if defined(__x86_64__)
 #include <asm/prctl.h>

@@ -1,4 +1,4 @@
-#include "live/session_maps.h"
+#include "live/session_saver.h"
 
 #include <fcntl.h>
 #include <sys/syscall.h>

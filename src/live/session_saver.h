@@ -3,7 +3,7 @@
 #ifndef LIVE_SESSION_SAVER_H
 #define LIVE_SESSION_SAVER_H
 
-#include "live/session_maps.h"
+#include "live/session_copy.h"
 
 #define SAVER_MAPS_SIZE (1UL << 20)
 #define SAVER_ENTRIES (COPY_PIECE / COPY_PAGE) /* of the page map, at a time */
@@ -41,5 +41,18 @@ long session_table_show_hidden(const struct saver *s);
 long session_table_entries(struct part *p, uint64_t at, uint64_t end);
 /* Whether the copy would not have this page without us. */
 bool session_table_is_own(const struct copy_region *region, uint64_t entry);
+
+/* The mappings of this process, as /proc tells them; see session_copy.h. */
+struct map_line {
+    uint64_t start, end, offset;
+    bool readable, writable, executable, shared;
+    const char *path; /* not terminated */
+    size_t path_len;
+};
+
+/* One line of /proc/self/maps; returns where the next one begins, or NULL at the end. */
+const char *session_maps_line(const char *text, const char *end, struct map_line *ret);
+/* Reads a whole file; -1 when it does not fit. */
+long session_maps_read(const char *path, char *to, size_t size);
 
 #endif

@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/scope.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "mcp/mcp_internal.h"

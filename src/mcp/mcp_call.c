@@ -5,10 +5,8 @@
 #include <sys/eventfd.h>
 
 #include "base/clock.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "mcp/mcp_internal.h"
-#include "mcp/mcp_shape.h"
 
 #define PROGRESS_EVERY_US 250000
 

@@ -3,13 +3,11 @@
 #include <string.h>
 
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "changes/apply.h"
 #include "changes/textdiff.h"
 #include "lib/runner.h"
 #include "mcp/mcp_internal.h"
-#include "mcp/mcp_shape.h"
 #include "model/executes.h"
 
 #define DIFF_MAX ((size_t)64 << 20)

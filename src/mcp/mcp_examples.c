@@ -1,4 +1,4 @@
-#include "mcp/mcp_examples.h"
+#include "mcp/mcp_internal.h"
 
 #ifdef SBR_TEST_HOOKS
 #include <fcntl.h>
@@ -9,7 +9,6 @@
 
 #include "base/fd.h"
 #include "base/json_read.h"
-#include "base/scope.h"
 
 /* Of a row of the file, what clients are shown. */
 static json_t *shown(const json_t *row)

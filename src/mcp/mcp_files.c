@@ -8,10 +8,8 @@
 
 #include "base/encoding.h"
 #include "base/fd.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "mcp/mcp_internal.h"
-#include "mcp/mcp_shape.h"
 
 #define FILE_MAX ((size_t)64 << 20)
 #define CHARS 16000

@@ -4,7 +4,6 @@
 
 #include "base/encoding.h"
 #include "base/fd.h"
-#include "base/scope.h"
 #include "mcp/mcp_files.h"
 #include "mcp/mcp_internal.h"
 

@@ -2,6 +2,7 @@
 #ifndef MCP_MCP_INTERNAL_H
 #define MCP_MCP_INTERNAL_H
 
+#include <jansson.h>
 #include <pthread.h>
 
 #include "base/buf.h"
@@ -213,5 +214,97 @@ mcp_tool_fn mcp_run_code, mcp_run_command, mcp_verify_code, mcp_create_session, 
     mcp_list_sessions, mcp_close_session, mcp_rollback_session, mcp_read_file, mcp_write_file,
     mcp_list_files, mcp_search_files, mcp_show_changes, mcp_apply_changes, mcp_list_languages,
     mcp_explain_denial;
+
+/* What a method of the protocol is, and those about resources, prompts and completion. */
+struct mcp_fault {
+    enum mcp_code code; /* 0: none */
+    char text[sizeof(((sbr_error *)0)->message)];
+    json_t *data;           /* NULL: none */
+    struct mcp_spent spent; /* of the call, which is over */
+};
+
+/* The result, or NULL and a fault; neither: there is nothing to send. */
+typedef json_t *mcp_method_fn(struct mcp_peer *peer, const struct mcp_message *message,
+                              const struct mcp_era *era, struct mcp_fault *fault);
+
+/* NULL, for the caller to return. */
+json_t *mcp_offers_fault(struct mcp_fault *fault, enum mcp_code code, const char *text);
+/* True, and a fault, when the client asks for a page: everything is on the first one. */
+bool mcp_offers_has_cursor(const struct mcp_message *message, struct mcp_fault *fault);
+
+mcp_method_fn mcp_offers_resources, mcp_offers_templates, mcp_offers_read, mcp_offers_subscribe,
+    mcp_offers_prompts, mcp_offers_complete;
+
+/* Output of programs for a reader with little room: a model's context window.  Pure. */
+
+/* A stream as a result has it. */
+struct mcp_stream {
+    const char *head, *tail; /* tail NULL: head is all */
+    size_t head_len, tail_len;
+    uint64_t bytes;   /* what the program wrote */
+    uint64_t omitted; /* between head and tail */
+};
+
+/* Adds the text to `out`: what a terminal obeys, what cannot be seen and what is no UTF-8 becomes
+ * \x1b and the like, but for line ends and tabs.  Returns the number of characters. */
+size_t mcp_shape_visibly(const char *text, size_t len, struct buf *out);
+
+/* Whether all of it stays as it is, the ends of lines as on Windows included. */
+bool mcp_shape_is_visible(const char *text, size_t len);
+/* The same with each string of a result; its depth is ours, not the program's. */
+void mcp_shape_json(json_t *value);
+
+/* Adds at most about `max` characters: the beginning, the end, and between them how much is left
+ * out, and `handle`, which says where it is.  True when something was left out. */
+bool mcp_shape_stream(const struct mcp_stream *stream, size_t max, const char *handle,
+                      struct buf *out);
+
+/* In a build with test hooks only: what the conformance suite of MCP wants to find in a server
+ * besides our own tools, from a file that SANDBOX_RUN_TEST_MCP names.  Results are in the file;
+ * all that sends them, asks clients and checks headers is the code of every server. */
+#ifdef SBR_TEST_HOOKS
+/* Adds the file's tools to those of the server. */
+int mcp_examples_load(struct mcp_server *server, sbr_error *err) must_check;
+/* NULL: it is none of the file. */
+mcp_tool_fn *mcp_examples_tool(const struct mcp_server *server, const char *name);
+/* Adds those of the file to a list of "resources", "templates" or "prompts". */
+void mcp_examples_list(const struct mcp_server *server, const char *kind, json_t *list);
+/* The result of resources/read; NULL: the file has no such resource. */
+json_t *mcp_examples_resource(const struct mcp_server *server, const char *uri);
+/* Does what the prompt's steps say, and leaves its result in the call; false: there is none. */
+bool mcp_examples_prompt(struct mcp_call *call, const char *name);
+#else
+static inline int mcp_examples_load(struct mcp_server *server, sbr_error *err)
+{
+    (void)server;
+    (void)err;
+    return 0;
+}
+static inline mcp_tool_fn *mcp_examples_tool(const struct mcp_server *server, const char *name)
+{
+    (void)server;
+    (void)name;
+    return NULL;
+}
+static inline void mcp_examples_list(const struct mcp_server *server, const char *kind,
+                                     json_t *list)
+{
+    (void)server;
+    (void)kind;
+    (void)list;
+}
+static inline json_t *mcp_examples_resource(const struct mcp_server *server, const char *uri)
+{
+    (void)server;
+    (void)uri;
+    return NULL;
+}
+static inline bool mcp_examples_prompt(struct mcp_call *call, const char *name)
+{
+    (void)call;
+    (void)name;
+    return false;
+}
+#endif
 
 #endif

@@ -3,9 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mcp/mcp_examples.h"
-#include "mcp/mcp_offers.h"
-#include "mcp/mcp_shape.h"
+#include "mcp/mcp_internal.h"
 
 #define META_VERSION "io.modelcontextprotocol/protocolVersion"
 #define META_CAPABILITIES "io.modelcontextprotocol/clientCapabilities"

@@ -1,9 +1,7 @@
-#include "mcp/mcp_offers.h"
+#include "mcp/mcp_internal.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#include "mcp/mcp_examples.h"
 
 json_t *mcp_offers_fault(struct mcp_fault *fault, enum mcp_code code, const char *text)
 {

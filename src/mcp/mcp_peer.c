@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "mcp/mcp_internal.h"
 
 #define META_LOG_LEVEL "io.modelcontextprotocol/logLevel"

@@ -6,11 +6,9 @@
 #include <string.h>
 
 #include "base/encoding.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "mcp/mcp_files.h"
 #include "mcp/mcp_internal.h"
-#include "mcp/mcp_shape.h"
 #include "model/denial.h"
 
 #define CHARS 16000
@@ -25,7 +23,7 @@ struct report {
     size_t max_chars;
 };
 
-static const char *stream_names[] = { "stdout", "stderr" };
+static const char *const stream_names[] = { "stdout", "stderr" };
 
 static json_t *member(const json_t *of, const char *stream, const char *suffix)
 {

@@ -7,7 +7,6 @@
 #include "admit/grant_check.h"
 #include "admit/need.h"
 #include "admit/session_facts.h"
-#include "base/scope.h"
 #include "mcp/mcp_internal.h"
 #include "model/request_fields.h"
 

@@ -3,12 +3,9 @@
 #include <string.h>
 
 #include "base/encoding.h"
-#include "base/scope.h"
 #include "base/text.h"
-#include "mcp/mcp_examples.h"
 #include "mcp/mcp_files.h"
 #include "mcp/mcp_internal.h"
-#include "mcp/mcp_shape.h"
 
 #define RESOURCE_MAX ((size_t)6 << 20) /* clients read 10 MiB of a message */
 

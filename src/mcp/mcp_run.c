@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "mcp/mcp_internal.h"
 

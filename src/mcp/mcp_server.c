@@ -3,7 +3,7 @@
 #include <sys/random.h>
 
 #include "lib/runner.h"
-#include "mcp/mcp_examples.h"
+#include "mcp/mcp_internal.h"
 
 int mcp_server_new(const struct mcp_settings *settings, struct mcp_server **ret, sbr_error *err)
 {

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "mcp/mcp_internal.h"
 #include "sandboxrun.h"
 

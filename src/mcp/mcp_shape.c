@@ -1,4 +1,4 @@
-#include "mcp/mcp_shape.h"
+#include "mcp/mcp_internal.h"
 
 #include <string.h>
 

@@ -259,21 +259,25 @@ static bool leave(struct stdio *s)
 
 int mcp_stdio_serve(struct mcp_server *server, int in_fd, int out_fd, int stop_fd, sbr_error *err)
 {
-    static struct stdio s; /* outlives a thread that does not end */
+    struct stdio *s = calloc(1, sizeof(*s));
 
-    s = (struct stdio){ .out_fd = out_fd, .stop_fd = stop_fd, .last = &s.first };
-    s.peer = mcp_peer_new(server, send_line);
-    if (!s.peer)
+    if (!s || !(s->peer = mcp_peer_new(server, send_line))) {
+        free(s);
         return err_set_oom(err, "mcp");
-    pthread_mutex_init(&s.out_lock, NULL);
-    pthread_mutex_init(&s.lock, NULL);
-    pthread_cond_init(&s.changed, NULL);
-    buf_init(&s.line, MCP_MESSAGE_MAX);
-    while (read_some(&s, in_fd, stop_fd))
+    }
+    s->out_fd = out_fd;
+    s->stop_fd = stop_fd;
+    s->last = &s->first;
+    pthread_mutex_init(&s->out_lock, NULL);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->changed, NULL);
+    buf_init(&s->line, MCP_MESSAGE_MAX);
+    while (read_some(s, in_fd, stop_fd))
         continue;
-    buf_done(&s.line);
-    if (!leave(&s))
+    buf_done(&s->line);
+    if (!leave(s)) /* a thread that does not end has it, until the process ends */
         return 1;
-    mcp_peer_free(s.peer);
+    mcp_peer_free(s->peer);
+    free(s);
     return 0;
 }

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "base/tree_remove.h"
 #include "base/user_dir.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/scope.h"
 #include "mcp/mcp_files.h"
 
 #define PREFIX "sandbox-run://runs/"

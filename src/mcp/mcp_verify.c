@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "mcp/mcp_internal.h"
 #include "plan/language.h"
 

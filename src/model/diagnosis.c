@@ -1,4 +1,4 @@
-#include "model/diagnosis.h"
+#include "model/result.h"
 
 #include <stdlib.h>
 

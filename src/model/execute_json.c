@@ -1,10 +1,9 @@
-#include "model/execute_json.h"
+#include "model/executes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "base/text.h"
 #include "model/result.h"
 

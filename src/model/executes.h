@@ -4,7 +4,11 @@
 #ifndef MODEL_EXECUTES_H
 #define MODEL_EXECUTES_H
 
+#include <jansson.h>
+
 #include "model/changes.h"
+#include "model/limits.h"
+#include "model/network.h"
 
 /* What a path is for those who execute it ("git hook"), or NULL.  *ret_start is where the part that
  * makes it so begins.  `kind` is of what stands there now, or stood there.  Spellings that a file
@@ -27,5 +31,19 @@ const char *executes_mark(const struct change *c);
  * name reaches at least into what makes the change special: "src" does not stand for "src/.envrc",
  * and ".git" does for ".git/hooks/pre-commit". */
 bool executes_is_named(const struct change *c, const char *const *names, size_t n);
+
+/* The form {"command", "config", "files"}: a line of shell, with a configuration of few words.  It
+ * is made into the JSON of a request, and checked as such. */
+
+/* What the caller may have at most: defaults yield to it, and what is asked for does not. */
+struct execute_most {
+    uint64_t limits[N_LIMITS]; /* LIMIT_NONE: nothing bounds it */
+    enum network_mode network;
+};
+
+/* NULL: *err says why.  `most` NULL: no bounds. */
+json_t *execute_request(const json_t *body, const struct execute_most *most, sbr_error *err);
+/* {"exitCode", "stdout", "stderr", "duration", "resourceUsage"}; NULL without memory. */
+json_t *execute_answer(const json_t *result);
 
 #endif

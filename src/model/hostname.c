@@ -1,4 +1,4 @@
-#include "model/hostname.h"
+#include "model/address.h"
 
 #include <string.h>
 

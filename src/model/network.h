@@ -9,7 +9,6 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "model/address.h"
-#include "model/hostname.h"
 
 enum network_mode {
     NETWORK_NONE,      /* not even loopback */
@@ -86,5 +85,32 @@ int network_decode(struct buf_reader *in, struct network *ret, sbr_error *err) m
 
 /* The ports of the host's own loopback that the rules open, each once; at most `max`. */
 size_t network_loopback_ports(const struct network *network, uint16_t *ports, size_t max);
+
+/* Addresses inside a sandbox that has an egress process.  198.18.0.0/15 is reserved for benchmarks,
+ * so that no real host has one of these. */
+#define EGRESS_HERE4 "198.18.0.1"     /* the sandbox itself */
+#define EGRESS_RESOLVER4 "198.18.0.2" /* answers DNS queries */
+#define EGRESS_NAMES4 "198.18.4.0"    /* up to 198.19.255.255: one for each resolved name */
+#define EGRESS_HERE6 "fd53:6272::1"
+#define EGRESS_NAMES6 "fd53:6272:1::" /* /48: the last four bytes are the number of the name */
+#define EGRESS_PORT 1                 /* of the listeners; no service uses it */
+#define EGRESS_MARK 0x5b72            /* on every packet that sandbox-run-egress sends inwards */
+
+/* The user's proxy, by which the way out reaches hosts; its password is not here. */
+struct network_proxy {
+    char host[HOSTNAME_SIZE]; /* empty: there is none */
+    uint16_t port;
+    struct network direct; /* hosts that are dialled without it, with all names below them */
+};
+
+/* True when this (canonical) name, or address as text, is reached by the proxy. */
+bool network_proxy_is_for(const struct network_proxy *proxy, const char *name, uint16_t port);
+/* Adds a word of NO_PROXY; one that names no host changes nothing. */
+int network_proxy_add_direct(struct network_proxy *proxy, const char *word, sbr_error *err)
+    must_check;
+void network_proxy_encode(const struct network_proxy *proxy, struct buf *out);
+int network_proxy_decode(struct buf_reader *in, struct network_proxy *ret, sbr_error *err)
+    must_check;
+void network_proxy_done(struct network_proxy *proxy);
 
 #endif

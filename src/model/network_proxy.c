@@ -1,4 +1,4 @@
-#include "model/network_proxy.h"
+#include "model/network.h"
 
 #include <string.h>
 

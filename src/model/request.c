@@ -5,10 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "base/text.h"
 #include "model/request_fields.h"
-#include "model/request_files.h"
 
 static const char *const tier_names[N_TIERS] = {
     [TIER_PROCESS] = "process",

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/string_list.h"
 #include "model/limits.h"
@@ -259,5 +260,25 @@ int request_from_json(const char *json, size_t len, sbr_request **ret, sbr_error
 /* The same for JSON that was parsed already. */
 struct json_t;
 int request_from_value(const struct json_t *root, sbr_request **ret, sbr_error *err);
+
+/* A request as bytes, for another process of the same build: what the struct points to follows it.
+ */
+
+/* Sets out->failed without memory. */
+void request_codec_encode(const sbr_request *req, struct buf *out);
+/* request_free frees it.  Refuses bytes of another build. */
+int request_codec_decode(struct buf_reader *in, sbr_request **ret, sbr_error *err) must_check;
+
+/* The files that a request brings along. */
+
+/* A copy with a NUL after it; never NULL for no bytes, so that "empty" and "not given" differ. */
+char *request_files_copy(const void *data, size_t len);
+/* True when the paths are equal, or when one is a parent directory of the other. */
+bool request_files_clash(const char *a, const char *b);
+int request_files_refuse(const char *path, const char *other, sbr_error *err);
+/* Of a list: request_files_check looks once, behind all of them, whether paths clash. */
+int request_files_add(sbr_request *req, const char *path, const void *data, size_t len,
+                      sbr_error *err);
+int request_files_check(const sbr_request *req, sbr_error *err);
 
 #endif

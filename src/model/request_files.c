@@ -1,10 +1,9 @@
 /* The files that a request brings along. */
-#include "model/request_files.h"
+#include "model/request.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "base/text.h"
 
 /* A copy with a NUL after it; never NULL, so that "empty" and "not given" differ. */

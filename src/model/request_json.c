@@ -7,10 +7,9 @@
 
 #include "base/encoding.h"
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "base/text.h"
+#include "model/request.h"
 #include "model/request_fields.h"
-#include "model/request_files.h"
 
 static int wrong(const char *field, const char *wanted, sbr_error *err)
 {

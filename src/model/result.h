@@ -11,7 +11,6 @@
 #include "base/string_list.h"
 #include "model/changes.h"
 #include "model/denial.h"
-#include "model/diagnosis.h"
 #include "model/limits.h"
 #include "model/network.h"
 #include "model/outputs.h"
@@ -56,7 +55,7 @@ struct isolation {
     size_t n_missing;
 };
 
-/* Where overlayfs is refused, the program sees the host's own files (confine/view.h). */
+/* Where overlayfs is refused, the program sees the host's own files (confine/mounts.h). */
 #define MISSING_INODES "inodes apart from the host's"
 
 void result_add_mechanism(struct isolation *isolation, const char *name);
@@ -109,7 +108,7 @@ struct sbr_result {
     bool output_cut;                   /* of the output, `output_id` has only the beginning */
     struct output_files files;
     struct string_list excluded; /* what trees left out; paths inside */
-    struct string_list uses;     /* modules that the program imports: explain/sensitive.h */
+    struct string_list uses;     /* modules that the program imports: explain/sensitive.c */
     struct sbr_report report;    /* filled by result_complete */
 };
 
@@ -153,5 +152,31 @@ char *result_to_json(const sbr_result *result);
 char *result_error_to_json(const sbr_error *err);
 /* The same of a result whose long streams stand apart, in the result itself. */
 char *result_to_json_apart(const sbr_result *result, struct jsonw_apart *apart);
+
+/* What went wrong in the user's program, in the words of its language. */
+struct diagnosis_frame {
+    char *file; /* relative to the work directory */
+    unsigned int line, column;
+    char *function; /* NULL: unknown */
+};
+
+#define DIAGNOSIS_MAX_FRAMES 32
+
+/* The struct owns every text; any may be NULL. */
+struct diagnosis {
+    char *type;
+    char *message;
+    char *file;
+    unsigned int line, column;                           /* 0: unknown */
+    struct diagnosis_frame frames[DIAGNOSIS_MAX_FRAMES]; /* innermost first */
+    size_t n_frames;
+    char *context; /* three lines of the source, with the failing one marked */
+    char *suggestion;
+    char *link;
+};
+
+void diagnosis_free(struct diagnosis *diagnosis);
+/* Writes null when `diagnosis` is NULL. */
+void diagnosis_put_json(struct jsonw *j, const char *key, const struct diagnosis *diagnosis);
 
 #endif

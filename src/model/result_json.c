@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/jsonw.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "model/result.h"
 

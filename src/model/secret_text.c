@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 #include "base/secret_memory.h"
 #include "model/secret.h"
 

@@ -7,8 +7,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/scope.h"
-
 #define CHUNK (256 * 1024)
 /* Bounds how long one stream keeps the loop from the deadlines. */
 #define CHUNKS_PER_TURN 8

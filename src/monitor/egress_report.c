@@ -1,10 +1,10 @@
-#include "monitor/egress_report.h"
+#include "monitor/monitor.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "sandbox/page_error.h"
+#include "sandbox/mount_below.h"
 
 static const char *const way_names[N_EGRESS_WAYS] = {
     [WAY_TPROXY] = "egress-by-tproxy",

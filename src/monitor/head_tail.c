@@ -1,6 +1,5 @@
-#include "monitor/head_tail.h"
+#include "monitor/capture.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 /* From here on the room for the whole stream is taken at once. */

@@ -1,4 +1,4 @@
-#include "monitor/init_outcome.h"
+#include "monitor/monitor.h"
 
 #include "base/log.h"
 

@@ -1,4 +1,4 @@
-#include "monitor/kernel_denials.h"
+#include "monitor/monitor.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "monitor/live_usage.h"
+#include "monitor/monitor.h"
 
 #include <fcntl.h>
 #include <stdio.h>

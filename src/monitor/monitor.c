@@ -6,10 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/scope.h"
-#include "monitor/egress_report.h"
 #include "monitor/monitor_states.h"
-#include "monitor/monitor_usage.h"
 
 /* A busy machine takes longer for the setup than a short limit of the program allows. */
 #define SETUP_LEAST_US 10000000

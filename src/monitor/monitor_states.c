@@ -18,10 +18,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "monitor/egress_report.h"
-#include "monitor/init_outcome.h"
-#include "monitor/monitor_usage.h"
-#include "monitor/own_limits.h"
 
 #define KILL_PATIENCE_US 200000
 #define STALL_US 5000000 /* between two checks of the progress in COLLECTING */

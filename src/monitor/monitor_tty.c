@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/scope.h"
 #include "monitor/monitor.h"
 
 #define PAUSE_STEP_NS 50000  /* init has no other way to say that it is done */

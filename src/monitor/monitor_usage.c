@@ -1,4 +1,4 @@
-#include "monitor/monitor_usage.h"
+#include "monitor/monitor.h"
 
 #include "base/clock.h"
 

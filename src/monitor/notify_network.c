@@ -16,8 +16,7 @@
 #include <sys/uio.h>
 
 #include "model/address.h"
-#include "model/hostname.h"
-#include "model/inside_network.h"
+#include "model/network.h"
 #include "monitor/seccomp_notify.h"
 
 #define PORT_OF_NAMES 53

@@ -1,4 +1,4 @@
-#include "monitor/own_limits.h"
+#include "monitor/monitor.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "monitor/program_tty.h"
+#include "monitor/monitor.h"
 
 #include <sys/ioctl.h>
 #include <termios.h>

@@ -12,8 +12,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/scope.h"
-#include "plan/filter_eval.h"
+#include "plan/filter.h"
 #include "wire/control.h"
 
 #ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS /* Linux 6.6 */

@@ -14,7 +14,6 @@
 #include <sys/types.h>
 
 #include "base/loop.h"
-#include "base/pace.h"
 #include "model/denial.h"
 #include "plan/plan.h"
 #include "sandbox/sandbox.h"

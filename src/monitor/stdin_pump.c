@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/sigpipe.h"
-#include "monitor/program_tty.h"
+#include "base/signal_fd.h"
+#include "monitor/monitor.h"
 
 #define STDIN_CHUNK 65536
 

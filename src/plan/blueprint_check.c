@@ -1,4 +1,3 @@
-#include "plan/blueprint_check.h"
 
 #include <string.h>
 

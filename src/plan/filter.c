@@ -1,6 +1,5 @@
 #include "plan/filter.h"
 
-#include <linux/seccomp.h>
 #include <stddef.h>
 
 /* Every number may start a range, and three more ranges are above all numbers. */

@@ -1,4 +1,4 @@
-#include "plan/filter_eval.h"
+#include "plan/filter.h"
 
 #include <linux/bpf_common.h>
 #include <linux/filter.h>

@@ -1,7 +1,6 @@
 #include "plan/language.h"
 
 #include <ctype.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 

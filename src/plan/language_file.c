@@ -12,7 +12,7 @@
 #include "model/limits.h"
 #include "model/network.h"
 #include "plan/driver_object.h"
-#include "plan/template_literal.h"
+#include "plan/template.h"
 #include "plan/words.h"
 
 #define DRIVER_MAX 65536
@@ -199,7 +199,7 @@ static int language_check(const char *path, const struct language *l, sbr_error 
         { "shebangs",   &l->shebangs,   is_file_name,    plain_rule },
         { "mains",      &l->mains,      is_relative,     "a path below the program's directory" },
         { "source",     &source,        is_file_name,    plain_rule },
-        { "literal",    &literal,       is_literal,      "a style of plan/template_literal.h" },
+        { "literal",    &literal,       is_literal,      "a style of plan/template.h" },
         { "drivers",    &l->drivers,    is_file_name,    plain_rule },
         { "binaries",   &l->binaries,   is_pattern,      "an absolute path or ~/..." },
         { "needs",      &l->needs,      is_absolute,     "an absolute path" },

@@ -1,4 +1,4 @@
-#include "plan/manifest.h"
+#include "plan/language.h"
 
 #include <regex.h>
 #include <string.h>

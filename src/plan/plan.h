@@ -16,7 +16,7 @@
 #include "base/buf.h"
 #include "base/inode.h"
 #include "model/limits.h"
-#include "model/network_proxy.h"
+#include "model/network.h"
 #include "model/result.h"
 #include "plan/features.h"
 #include "plan/policy.h"
@@ -50,7 +50,7 @@ enum op_kind {
 #define OP_WRITABLE 16u   /* bind: writable, and writes reach the host */
 #define OP_OWN 32u        /* bind: a tree made for this run, whose owners may be changed */
 #define OP_APART 64u      /* scratch: a file system of its own, not part of the program's disk */
-#define OP_VIEW 128u      /* bind: show a directory with inodes of its own; see confine/view.h */
+#define OP_VIEW 128u      /* bind: show a directory with inodes of its own; see confine/mounts.h */
 #define OP_VIEW_ONLY 256u /* the same; set-up fails when the kernel refuses */
 /* mask: a file of the user's tree, found without following a link; without `from` it is a
  * directory that gets a mount of itself, so that it cannot be renamed. */

@@ -2,9 +2,7 @@
 
 #include <string.h>
 
-#include "plan/plan_network.h"
 #include "plan/plan_root.h"
-#include "plan/plan_secrets.h"
 
 /* A program finds its own /dev, /proc and scratch space in every image. */
 static const char *const ours[] = { "dev", "proc", "sys", "tmp", "work", ".cow", ".view" };

@@ -1,11 +1,9 @@
 /* Decides the network of a stage, and what its root needs for it. */
-#include "plan/plan_network.h"
 
 #include <string.h>
 
-#include "model/inside_network.h"
+#include "model/network.h"
 #include "plan/plan_root.h"
-#include "plan/plan_secrets.h"
 
 /* The ports that lead outside when netfilter is unavailable and a rule names no port. */
 static const uint16_t common_ports[] = { 21,   22,   25,   80,   110,  143,  443,  465,  587,

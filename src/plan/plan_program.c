@@ -1,10 +1,9 @@
 /* The program's files, command line and environment. */
 #include <string.h>
 
-#include "plan/manifest.h"
+#include "plan/language.h"
 #include "plan/plan_image.h"
 #include "plan/plan_root.h"
-#include "plan/plan_secrets.h"
 
 /* Sets NAME=VALUE, replacing an earlier entry of the same name. */
 static void env_set(const char **env, size_t *n, const char *pair)

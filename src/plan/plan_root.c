@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "plan/plan_image.h"
-#include "plan/plan_network.h"
 
 #define DEVICE_NUMBER(major, minor) ((uint64_t)(major) << 32 | (minor))
 

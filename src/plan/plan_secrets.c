@@ -1,4 +1,4 @@
-#include "plan/plan_secrets.h"
+#include "plan/plan_root.h"
 
 #include <string.h>
 

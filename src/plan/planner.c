@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 
 #include "plan/plan_image.h"
-#include "plan/plan_network.h"
 #include "plan/plan_root.h"
 
 /* The supervisor ends a run in time.  Init waits that much longer before it does so itself. */

@@ -1,7 +1,9 @@
 /* policies/NAME.yaml as written: names of system calls, not yet numbers. */
 #ifndef PLAN_POLICY_FILE_H
 #define PLAN_POLICY_FILE_H
+
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/document.h"
@@ -94,5 +96,19 @@ void policy_file_free(struct policy_file *file);
 
 /* The significant bits of a condition's argument. */
 uint64_t policy_condition_mask(const struct condition *c);
+
+/* The file and the group that a refusal comes from, for explanations. */
+struct rules {
+    struct rules_entry {
+        const char *call; /* NULL: allowed, or in no list */
+        const char *about;
+        const char *policy;
+    } calls[CALLS_MAX];
+    size_t len;
+};
+
+/* Finds the calls that are not simply allowed on this architecture; `base` may be NULL. */
+void policy_rules_find(struct rules *ret, const struct arch *arch, const struct policy_file *base,
+                       const struct policy_file *file);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/arch.h"
 #include "base/text.h"
 #include "plan/filter.h"
-#include "plan/policy_rules.h"
+#include "plan/policy_file.h"
 
 /* The parts that a policy points to live as long as it does: to the end of the process. */
 struct own_policy {

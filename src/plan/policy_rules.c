@@ -1,4 +1,4 @@
-#include "plan/policy_rules.h"
+#include "plan/policy_file.h"
 
 /* The context of one file, whose rules replace those of an earlier one. */
 struct writer {

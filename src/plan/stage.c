@@ -6,7 +6,6 @@
 #include "plan/driver_object.h"
 #include "plan/plan_image.h"
 #include "plan/plan_root.h"
-#include "plan/plan_secrets.h"
 
 #define INSIDE_DRIVER "/driver"
 

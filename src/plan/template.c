@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "plan/template_literal.h"
 
 #define NAME_MAX_LEN 64
 #define CODE "code"

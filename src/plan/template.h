@@ -1,7 +1,7 @@
 /* A template is a program with markers in it:
  *
  *   {{code}}       the user's code, once, unchanged
- *   {{NAME}}       the value of NAME as a string literal of the language (plan/template_literal.h)
+ *   {{NAME}}       the value of NAME as a string literal of the language (template_literal.c)
  *   {{NAME:raw}}   the value of NAME, unchanged
  *   {{{{           two braces
  *
@@ -16,6 +16,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "model/request.h"
+
+struct literal_style;
 
 #define TEMPLATE_MAX_VALUES 64
 
@@ -63,5 +66,39 @@ extern const struct template template_table[];
 
 /* NULL when there is none. */
 const char *template_find(const char *language, const char *name);
+
+/* The program of a request in a template. */
+
+/* `name` is for messages; without `text` it is a template that ships with the request's language.
+ * `values` are NAME=VALUE.  The program was set before. */
+struct template_use {
+    const char *name;
+    const char *text;
+    size_t len;
+    const char *const *values;
+    size_t n_values;
+};
+
+/* Replaces the program by the template with the program in it. */
+int template_program(sbr_request *req, const struct template_use *use, sbr_error *err) must_check;
+
+/* Writes a text as a string literal of a language, in the style that its file names in `literal`:
+ * c, go, java, json, lua, perl, php, postgres, python, r, ruby, rust, shell, sql.
+ *
+ * Invariants: (1) The language reads the literal as the same bytes, or the value is refused.  (2)
+ * Nothing in a value can end the literal or act as an expression inside it.  (3) Where the language
+ * has escapes, the literal is ASCII, so that the encoding of the file does not matter. */
+
+/* NULL for an unknown style. */
+const struct literal_style *template_literal_style_find(const char *name);
+
+/* What no literal of the style can contain. */
+enum literal_fault { LITERAL_OK = 0, LITERAL_NUL, LITERAL_NOT_UTF8 };
+
+enum literal_fault template_literal_check(const struct literal_style *style, const void *data,
+                                          size_t len);
+/* The value must have passed template_literal_check. */
+void template_literal_put(struct buf *out, const struct literal_style *style, const void *data,
+                          size_t len);
 
 #endif

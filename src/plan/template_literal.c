@@ -1,9 +1,8 @@
-#include "plan/template_literal.h"
+#include "plan/template.h"
 
 #include <stdint.h>
 #include <string.h>
 
-#include "base/err.h"
 #include "base/text.h"
 
 /* How a character is written that cannot be written as itself. */

@@ -1,4 +1,3 @@
-#include "plan/template_program.h"
 
 #include <stdlib.h>
 #include <string.h>

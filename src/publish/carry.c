@@ -1,4 +1,4 @@
-#include "publish/carry.h"
+#include "publish/publish_internal.h"
 
 #include <errno.h>
 #include <netinet/in.h>

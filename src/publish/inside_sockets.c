@@ -1,4 +1,4 @@
-#include "publish/inside_sockets.h"
+#include "publish/publish_internal.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>

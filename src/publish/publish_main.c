@@ -25,7 +25,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/helper_confine.h"
-#include "publish/carry.h"
+#include "publish/publish_internal.h"
 
 #define TICK_US 1000000
 #define CLOSING_TICK_US 10000 /* while a socket inside still sends */

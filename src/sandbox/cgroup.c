@@ -15,7 +15,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/scope.h"
 
 #define CGROUP2_MAGIC 0x63677270
 

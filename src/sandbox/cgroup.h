@@ -6,9 +6,11 @@
 #ifndef SANDBOX_CGROUP_H
 #define SANDBOX_CGROUP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "plan/features.h"
 #include "plan/plan.h"
 #include "wire/handover_msg.h"
 
@@ -107,5 +109,34 @@ void cgroup_sweep(const struct cgroup_features *features);
 uint64_t cgroup_read_number(int dir_fd, const char *file);
 uint64_t cgroup_read_field(int dir_fd, const char *file, const char *field);
 int cgroup_write(int dir_fd, const char *file, uint64_t value);
+
+/* The cgroups of a sandbox that is made ahead.  They outlive the sandbox and serve one run after
+ * another; a reset between runs cleans them. */
+struct slot {
+    struct cgroup cgroup;
+};
+
+/* Makes the cgroups, without limits. */
+int cgroup_slot_open(struct slot *slot, const struct plan *plan,
+                     const struct cgroup_features *features, sbr_error *err) must_check;
+/* Resets a slot in which everything is dead.  0; negative: the slot is unusable, close it; 1: a
+ * process has not left the cgroup yet, try again later. */
+int cgroup_slot_reset(struct slot *slot, sbr_error *err) must_check;
+/* Kills what is left and removes the cgroups. */
+void cgroup_slot_close(struct slot *slot);
+
+/* cgroup v2: the search for a parent cgroup, separate from the machine that it searches. */
+struct cgroup_view {
+    const char *mount;
+    char own[CGROUP_PATH_MAX]; /* our cgroup, relative to the mount: "/user.slice/..." */
+    bool managed;              /* by systemd */
+    bool delegated;            /* our unit is delegated, although nothing marks it */
+    bool may_prepare;          /* also consider parents that cgroup_prepare must change first */
+};
+
+/* Finds the best parent for leaves; `kind` is CGROUP_NONE when there is none. */
+void cgroup_v2_find(const struct cgroup_view *view, struct cgroup_features *features);
+
+void cgroup_v2_probe(struct cgroup_features *features);
 
 #endif

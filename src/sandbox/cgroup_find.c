@@ -25,8 +25,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "sandbox/cgroup.h"
-#include "sandbox/cgroup_find.h"
-#include "sandbox/systemd.h"
+#include "sandbox/dbus.h"
 
 #define V2_MOUNT "/sys/fs/cgroup"
 #define SUPERVISOR "supervisor" /* the child of a delegated cgroup that this process moves to */

@@ -1,11 +1,9 @@
-#include "sandbox/cgroup_slot.h"
+#include "sandbox/cgroup.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "base/scope.h"
 
 int cgroup_slot_open(struct slot *slot, const struct plan *plan,
                      const struct cgroup_features *features, sbr_error *err)

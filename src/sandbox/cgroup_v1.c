@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 #include "sandbox/cgroup.h"
 
 #define CGROUP1_MAGIC 0x27e0eb

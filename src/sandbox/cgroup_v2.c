@@ -5,7 +5,6 @@
 
 #include "base/fd.h"
 #include "sandbox/cgroup.h"
-#include "sandbox/cgroup_find.h"
 
 static int limit_error(const char *what, sbr_error *err)
 {

@@ -10,7 +10,6 @@
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/scope.h"
 
 #define PIPE_SIZE (256 * 1024)
 

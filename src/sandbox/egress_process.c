@@ -12,7 +12,6 @@
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/scope.h"
 
 #define DRAIN_MS 500 /* egress gives itself less */
 #define LEARN_MS 2000

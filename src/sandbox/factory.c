@@ -17,10 +17,8 @@
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/scope.h"
 #include "sandbox/channels.h"
-#include "sandbox/mount_pass.h"
-#include "sandbox/page_error.h"
+#include "sandbox/mount_below.h"
 #include "wire/zygote.h"
 
 #ifndef MFD_EXEC

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 #include "plan/plan.h"
-#include "sandbox/cgroup_slot.h"
+#include "sandbox/cgroup.h"
 #include "sandbox/sandbox.h"
 
 #define FACTORY_MAX_MAKING 16

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 #include "sandbox/channels.h"
 #include "sandbox/sandbox.h"
 

@@ -1,4 +1,4 @@
-#include "sandbox/id_locks.h"
+#include "sandbox/ids.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,8 +9,6 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
-
-#include "base/scope.h"
 
 /* Not in /run/sandbox-run, which systemd removes with the engine's service. */
 #define USUAL_FILE "/run/sandbox-run.ids"

@@ -1,4 +1,4 @@
-#include "sandbox/idmap.h"
+#include "sandbox/ids.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "base/walk.h"
 #include "confine/mounts.h"
 

@@ -11,8 +11,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
-#include "sandbox/id_locks.h"
 
 #define MAP_SIZE 160 /* four lines of three numbers */
 #define ATTEMPTS 64

@@ -8,7 +8,6 @@
  *   (1) It uses direct system calls only: errno and every lock belong to the supervisor's threads.
  *   (2) It runs with all signals blocked, in a session of its own: Ctrl-C does not reach it.
  *   (3) It learns of init from the kernel: clone3 stores the pidfd where the janitor looks. */
-#include "sandbox/janitor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +22,6 @@
 #include <unistd.h>
 
 #include "base/arch.h"
-#include "base/scope.h"
 #include "sandbox/spawn.h"
 
 #define STACK_SIZE 8192

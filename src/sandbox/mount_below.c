@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
-
 #define MOUNT_POINT_FIELD 4 /* "36 35 98:0 /root /mount/point ..." */
 
 static bool is_octal(char c)

@@ -1,14 +1,12 @@
-#include "sandbox/mount_pass.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "base/way.h"
 #include "confine/mounts.h"
-#include "sandbox/idmap.h"
+#include "sandbox/ids.h"
 #include "sandbox/mount_below.h"
 
 struct passing {

@@ -1,4 +1,4 @@
-#include "sandbox/page_error.h"
+#include "sandbox/mount_below.h"
 
 #include <string.h>
 

@@ -7,7 +7,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "plan/plan.h"
 
 #ifndef SO_PEERPIDFD

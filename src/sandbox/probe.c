@@ -1,4 +1,4 @@
-#include "sandbox/probe.h"
+#include "sandbox/sandbox.h"
 
 #include <sched.h>
 #include <stddef.h>
@@ -11,8 +11,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "confine/confiner.h"
-#include "sandbox/cgroup.h"
-#include "sandbox/ids.h"
 
 #define COW_VARIABLE "SANDBOX_RUN_COW"
 

@@ -1,12 +1,10 @@
-#include "sandbox/publish_listeners.h"
+#include "sandbox/publish_process.h"
 
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include "base/scope.h"
 
 #define BACKLOG 512
 #define ATTEMPTS 16 /* to find a port that is free on both addresses */

@@ -11,9 +11,8 @@
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/scope.h"
 #include "sandbox/egress_process.h"
-#include "sandbox/page_error.h"
+#include "sandbox/mount_below.h"
 
 #define DRAIN_MS 500 /* publish gives itself less */
 #define CONFIG_MAX (1 << 20)

@@ -3,10 +3,27 @@
 #ifndef SANDBOX_PUBLISH_PROCESS_H
 #define SANDBOX_PUBLISH_PROCESS_H
 
+#include "model/publish.h"
 #include "plan/plan.h"
 #include "sandbox/ids.h"
-#include "sandbox/publish_listeners.h"
 #include "sandbox/spawn.h"
+#include "wire/publishing.h"
+
+/* Sockets that listen on the host's loopback for published ports.  They are made before the first
+ * stage, so that a busy port ends the job before anything was compiled. */
+struct publish_listeners {
+    struct {
+        int fd;
+        uint32_t rule; /* number of the rule that it is of */
+    } items[PUBLISH_LISTENERS];
+    size_t n;
+    struct publish published; /* with the ports and addresses that listen */
+};
+
+/* Opens a socket for each address of each rule.  After a failure none is open. */
+int publish_listeners_open(struct publish_listeners *ret, const struct publish *wanted,
+                           sbr_error *err) must_check;
+void publish_listeners_close(struct publish_listeners *listeners);
 
 struct publish_process {
     struct process process; /* pidfd -1: there is none */

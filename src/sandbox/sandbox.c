@@ -29,12 +29,9 @@
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "base/scope.h"
 #include "confine/run_dir.h"
 #include "sandbox/channels.h"
-#include "sandbox/mount_pass.h"
-#include "sandbox/page_error.h"
-#include "wire/control.h"
+#include "sandbox/mount_below.h"
 
 static bool has_cow(const struct plan *plan)
 {

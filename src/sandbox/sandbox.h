@@ -4,11 +4,11 @@
 
 #include <stdbool.h>
 
+#include "plan/features.h"
 #include "plan/plan.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/egress_process.h"
 #include "sandbox/ids.h"
-#include "sandbox/janitor.h"
 #include "sandbox/publish_process.h"
 #include "sandbox/spawn.h"
 #include "wire/control.h"
@@ -126,5 +126,11 @@ int sandbox_failure(const struct sandbox *box, sbr_error *err);
 void sandbox_end(struct sandbox *box);
 /* Frees the rest. */
 void sandbox_done(struct sandbox *box);
+
+/* Asks each mechanism what this machine offers.  Changes nothing. */
+void probe_features(struct features *features);
+
+/* Starts a process to find out what no file says.  Not for a run, which finds out by itself. */
+void probe_by_trial(struct features *features);
 
 #endif

@@ -13,9 +13,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/fd_message.h"
 #include "base/log.h"
-#include "base/scope.h"
 #include "base/secret_memory.h"
 #include "plan/policy.h"
 #include "sandbox/egress_process.h"

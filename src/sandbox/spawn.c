@@ -25,7 +25,6 @@
 #include "base/arch.h"
 #include "base/fd.h"
 #include "wire/egress.h"
-#include "wire/publishing.h"
 #include "wire/secrets.h"
 
 #ifndef MFD_EXEC

@@ -7,8 +7,11 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "sandbox/cgroup.h"
 #include "wire/control.h"
 #include "wire/publishing.h"
+
+struct janitor;
 
 #define SPAWN_STACK 16384
 #define SPAWN_MAX_FDS PUBLISH_MAX_FDS
@@ -48,5 +51,21 @@ int spawn_refused(uint64_t namespaces, int sys_errno, sbr_error *err);
 int spawn_start(struct spawn *spawn, struct process *ret, sbr_error *err) must_check;
 /* For a process that was forked and closed the fds of its maker: helpers are opened anew. */
 void spawn_forget_helpers(void);
+
+/* The janitor outlives a killed supervisor and removes what the kernel does not: cgroups. */
+
+/* How the janitor ends the run.  Both point to an fd (-1 until it exists) and outlive it. */
+struct janitor_reach {
+    const int *init_pidfd;
+    const int *control; /* NULL: kill init; otherwise close it, upon which init ends everything */
+};
+
+/* Starts the janitor, before the leaves are made; *ret is NULL when there are none. */
+int janitor_start(struct janitor **ret, const struct cgroup *cg, struct janitor_reach reach,
+                  sbr_error *err) must_check;
+/* Kills the janitor after the leaves are gone, without waiting for its end.  Takes NULL. */
+void janitor_dismiss(struct janitor *janitor);
+/* Reaps the janitor; only after janitor_dismiss.  Takes NULL. */
+void janitor_free(struct janitor *janitor);
 
 #endif

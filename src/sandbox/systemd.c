@@ -10,7 +10,6 @@
  *
  * /proc decides whether we are in the scope, not the peer.  Messages only wake us and report
  * failures.  One deadline covers everything. */
-#include "sandbox/systemd.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -26,7 +25,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/scope.h"
 #include "sandbox/dbus.h"
 
 #define MANAGER "org.freedesktop.systemd1"

@@ -27,7 +27,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/fd_message.h"
 #include "base/helper_confine.h"
 #include "base/secret_memory.h"
 #include "secrets/news.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "plan/language.h"
 #include "sandboxrun.h"
 #include "session/notebook.h"

@@ -6,11 +6,10 @@
 
 #include "base/clock.h"
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "plan/language.h"
 #include "session/cell_record.h"
-#include "session/session_client.h"
+#include "session/session_program.h"
 #include "session/supervisor.h"
 
 /* The session says how long a line may be. */

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/json_read.h"
 #include "base/log.h"
-#include "base/scope.h"
 #include "config/audit.h"
 #include "monitor/capture.h"
 #include "session/cell_record.h"

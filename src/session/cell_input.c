@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "session/supervisor.h"
 
 static void answer(struct session *s, const char *how, const char *text, size_t len)

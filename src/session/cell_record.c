@@ -10,7 +10,6 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "session/notebook.h"
 
 #define RECORD_MAX ((off_t)32 << 20)      /* from here on only code */

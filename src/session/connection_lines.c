@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/scope.h"
 #include "session/supervisor.h"
 
 #define LINE_MAX_BYTES ((size_t)112 << 20) /* a cell of FRAME_PAYLOAD_MAX, each byte escaped */

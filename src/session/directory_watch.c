@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/scope.h"
 
 #define LOOK_US 60000000 /* between two looks at the directory */
 

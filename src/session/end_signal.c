@@ -1,12 +1,10 @@
-#include "session/end_signal.h"
+#include "session/session_program.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-
-#include "base/scope.h"
 
 static int wake_fd = -1; /* one session in each process */
 

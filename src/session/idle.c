@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "session/supervisor.h"
 

@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/json_text.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "session/supervisor.h"
 

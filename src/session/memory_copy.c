@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/scope.h"
 #include "session/cell_record.h"
 #include "session/snapshot.h"
 #include "session/supervisor.h"

@@ -7,7 +7,6 @@
 #include "base/buf.h"
 #include "base/encoding.h"
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "base/text.h"
 
 #define FORMAT 4

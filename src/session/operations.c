@@ -8,7 +8,6 @@
 #include "session/cell_record.h"
 #include "session/session_files.h"
 #include "session/snapshot.h"
-#include "session/spare.h"
 #include "session/supervisor.h"
 
 /* The bytes of a line are bounded where it is read. */

@@ -2,7 +2,6 @@
 #include <signal.h>
 
 #include "base/clock.h"
-#include "base/scope.h"
 #include "session/supervisor.h"
 
 #define ANSWER_US 30000000 /* for a kernel to answer */

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "session/cell_record.h"
 #include "session/snapshot.h"
 #include "session/supervisor.h"

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "plan/language.h"
 #include "session/session_files.h"
 #include "session/supervisor.h"

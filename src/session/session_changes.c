@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "changes/textdiff.h"
 #include "session/supervisor.h"
 

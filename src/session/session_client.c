@@ -1,4 +1,4 @@
-#include "session/session_client.h"
+#include "session/session_program.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "sandbox/peer.h"
 
 #define ANSWER_MAX ((size_t)512 << 20)

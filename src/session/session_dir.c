@@ -11,7 +11,6 @@
 #include "base/fd.h"
 #include "base/listing.h"
 #include "base/lock_file.h"
-#include "base/scope.h"
 #include "base/tree_remove.h"
 
 #define STATE_SPARES "spares"

@@ -29,7 +29,7 @@ struct session_dir {
 
 /* Makes a directory and takes its lock. */
 int session_dir_make(struct session_dir *ret, sbr_error *err) must_check;
-/* A spare session (session/spare.h): STATE/spares/ID/, until it is adopted under an id of its own.
+/* A spare session (session/spare.c): STATE/spares/ID/, until it is adopted under an id of its own.
  * Removes those of dead supervisors, too. */
 int session_dir_make_spare(const char *id, struct session_dir *ret, sbr_error *err) must_check;
 /* -1: there is none. */

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "session/supervisor.h"
 
 static json_t *background_of(struct session *s, size_t which)

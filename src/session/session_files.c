@@ -14,10 +14,9 @@
 
 #include "base/fd.h"
 #include "base/listing.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "changes/beneath.h"
-#include "changes/copy_file.h"
+#include "changes/copy_tree.h"
 #include "changes/node.h"
 
 #define FILE_MAX ((size_t)64 << 20)

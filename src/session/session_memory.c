@@ -3,7 +3,6 @@
 #include <jansson.h>
 
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "session/session_dir.h"
 
 static uint64_t limit_of(const struct session_dir *dir)

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "base/scope.h"
 #include "base/walk.h"
 #include "config/audit.h"
 #include "plan/language.h"

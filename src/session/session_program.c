@@ -15,8 +15,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
-#include "model/request_codec.h"
+#include "model/request.h"
 #include "plan/language_file.h"
 #include "plan/policy_own.h"
 #include "session/session_entry.h"

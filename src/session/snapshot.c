@@ -10,11 +10,9 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 #include "base/tree_remove.h"
 #include "base/walk.h"
 #include "changes/beneath.h"
-#include "session/supervisor.h"
 
 #define DEPTH_MAX 64
 #define PATH_SIZE 2048

@@ -1,4 +1,4 @@
-#include "session/spare.h"
+#include "session/snapshot.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,10 +10,9 @@
 
 #include "base/clock.h"
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "job/engine_socket.h"
 #include "plan/language.h"
-#include "session/session_client.h"
+#include "session/session_program.h"
 
 #define WAIT_US (10 * 60 * 1000000ULL) /* for a client */
 #define PATIENCE_S 2                   /* of a client, for the answer */

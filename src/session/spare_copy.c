@@ -9,10 +9,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/json_read.h"
-#include "base/scope.h"
-#include "session/session_client.h"
+#include "session/session_program.h"
 #include "session/snapshot.h"
-#include "session/spare.h"
 
 #define BECOME_US 5000000 /* from the kernel's order to the loader's first word */
 

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/json_read.h"
-#include "base/scope.h"
 #include "changes/given_trees.h"
 #include "session/snapshot.h"
 

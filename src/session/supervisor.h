@@ -13,11 +13,10 @@
 
 #include "base/list.h"
 #include "base/loop.h"
-#include "base/pace.h"
 #include "base/sha256.h"
 #include "lib/event_lines.h"
 #include "lib/runner.h"
-#include "monitor/head_tail.h"
+#include "monitor/capture.h"
 #include "sandbox/peer.h"
 #include "session/frame.h"
 #include "session/session_dir.h"
@@ -170,7 +169,7 @@ struct session_bounds {
     bool held; /* it ends with its maker */
 };
 
-/* See session/spare.h. */
+/* See session/spare.c. */
 struct session_spare {
     char key[SHA256_HEX_SIZE]; /* empty: a session like this one is always made anew */
     bool waits;                /* for a client; false: it has one, or never was a spare */

@@ -15,15 +15,12 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 #include "plan/language.h"
 #include "sandbox/spawn.h"
 #include "session/directory_watch.h"
-#include "session/end_signal.h"
 #include "session/session_entry.h"
 #include "session/session_program.h"
 #include "session/snapshot.h"
-#include "session/spare.h"
 #include "session/supervisor.h"
 
 #define GRACE_MS 2000             /* from the interrupt of a cell to the end of its kernel */

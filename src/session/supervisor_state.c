@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "session/cell_record.h"
 #include "session/snapshot.h"
 #include "session/supervisor.h"

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/scope.h"
 #include "base/tree_remove.h"
 
 #define TOUCH_AFTER 60 /* seconds: often enough for the order of use, rare enough to cost nothing */

@@ -10,7 +10,6 @@
 #include "base/listing.h"
 #include "base/lock_file.h"
 #include "base/log.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "store/store_entry.h"
 

@@ -8,7 +8,6 @@
 
 #include "base/listing.h"
 #include "base/lock_file.h"
-#include "base/scope.h"
 #include "base/staging_dir.h"
 #include "store/store_entry.h"
 

@@ -12,7 +12,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "base/staging_dir.h"
 #include "base/tree_remove.h"
 #include "store/store_root.h"

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/record.h"
-#include "base/scope.h"
 #include "store/store_meta.h"
 #include "store/store_root.h"
 

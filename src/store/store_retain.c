@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/lock_file.h"
-#include "base/scope.h"
 #include "store/store_entry.h"
 
 #define IN_USE_SECONDS 600

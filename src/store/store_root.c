@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 
 const char *store_kind_name(enum store_kind kind)
 {

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/inode.h"
-#include "base/scope.h"
 #include "base/walk.h"
 
 #define MAX_DEPTH 99 /* below the tree itself; a file descriptor each */

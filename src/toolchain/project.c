@@ -13,7 +13,6 @@
 #include "base/inode.h"
 #include "base/scope.h"
 #include "base/walk.h"
-#include "plan/manifest.h"
 
 #define MANIFESTS_MAX (16 << 20) /* bytes of all together */
 #define CODE_PREFIX "sandbox_run_"

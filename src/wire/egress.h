@@ -16,7 +16,7 @@
 
 #include "base/err.h"
 #include "model/denial.h"
-#include "model/inside_network.h"
+#include "model/network.h"
 
 #define EGRESS_NAME "sandbox-run-egress"
 

@@ -12,8 +12,8 @@
 
 #include <stdint.h>
 
+#include "model/address.h"
 #include "model/denial.h"
-#include "model/hostname.h"
 
 #define SECRETS_NAME "sandbox-run-secrets"
 #define SECRETS_MESSAGE_MAX (4 << 20)

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bounded_memory.h"
 #include "base/buf.h"
+#include "base/secret_memory.h"
 #include "work/test_report.h"
 
 #define MOST_DEPTH 64

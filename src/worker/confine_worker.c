@@ -1,4 +1,3 @@
-#include "worker/confine_worker.h"
 
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -12,7 +11,7 @@
 
 #include "confine/confiner.h"
 #include "wire/zygote.h"
-#include "worker/own_fds.h"
+#include "worker/worker.h"
 
 /* The control socket is here until the listener of the filter has been sent. */
 #define CONTROL (DRIVER_GO + 1)

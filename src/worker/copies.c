@@ -1,4 +1,3 @@
-#include "worker/copies.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -11,9 +10,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "wire/zygote.h"
-#include "worker/own_fds.h"
-#include "worker/prefault.h"
-#include "worker/threads.h"
 #include "worker/worker.h"
 
 #define TRIAL_US 10000000ULL

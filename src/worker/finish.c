@@ -18,9 +18,6 @@
 #include <unistd.h>
 #include <unwind.h>
 
-#include "worker/finish.h"
-#include "worker/prefault.h"
-#include "worker/resume.h"
 #include "worker/worker.h"
 
 struct search {

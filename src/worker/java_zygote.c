@@ -17,12 +17,6 @@
 #include <unistd.h>
 
 #include "plan/plan.h"
-#include "worker/copies.h"
-#include "worker/finish.h"
-#include "worker/own_fds.h"
-#include "worker/prefault.h"
-#include "worker/private_memory.h"
-#include "worker/threads.h"
 #include "worker/worker.h"
 
 /* The option by which a zygote has this library; /proc/self/fd/5 is ZYGOTE_LIBRARY. */

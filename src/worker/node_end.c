@@ -9,14 +9,12 @@
  *
  * The zygote finds them by their values.  Where it does not find exactly one such place, or where
  * the program loaded a library, which may have something to say at the end, the whole end runs. */
-#include "worker/node_end.h"
+#include "worker/worker.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "worker/finish.h"
 
 #define MAX_PLACES 32
 

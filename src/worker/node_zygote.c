@@ -15,14 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "plan/plan.h"
-#include "worker/copies.h"
-#include "worker/node_end.h"
-#include "worker/own_fds.h"
-#include "worker/prefault.h"
-#include "worker/private_memory.h"
-#include "worker/threads.h"
 #include "worker/worker.h"
 
 #define N_DRAWN 3

@@ -2,13 +2,11 @@
  * another would read.  So each copy makes all of them anew under the same numbers, before it runs
  * anything of a program's: pipes with what is in them, event counters, the lists of epoll, and
  * files that are only read.  A zygote that has an open file of any other kind makes no copies. */
-#include "worker/own_fds.h"
+#include "worker/worker.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +18,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/scope.h"
 #include "wire/zygote.h"
 
 #define MAX_OWN 64

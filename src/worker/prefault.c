@@ -2,7 +2,6 @@
  * than the instruction that caused it.  Small programs touch nearly the same pages, from their
  * first word to the end of the interpreter.  So the zygote lets a copy of itself run one program
  * once, and every worker touches those pages before its program comes. */
-#include "worker/prefault.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/scope.h"
 #include "worker/worker.h"
 
 /* Bits of an entry in /proc/PID/pagemap. */

@@ -2,10 +2,8 @@
  * write to each one that its worker inherits.  The next worker, which follows pointers before it is
  * confined, would read what that program wrote.  So the zygote has no such mapping when it makes
  * its first worker, whether prefault.c, the interpreter or a preloaded module made it. */
-#include "worker/private_memory.h"
+#include "worker/worker.h"
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>

@@ -10,7 +10,6 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#include "base/scope.h"
 #include "worker/worker.h"
 
 #define ARCHIVE_MARK "PK\5\6" /* starts the end record of an archive, which a comment may follow */

@@ -7,7 +7,7 @@
  * The C library's fork() would give the stacks of those threads away, so the copy is made without
  * it.  No handler of a library runs: they repair what belonged to lost threads.  No lock is held:
  * all threads were in a system call that waits. */
-#include "worker/threads.h"
+#include "worker/worker.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -16,8 +16,6 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +28,6 @@
 #include "base/arch.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/scope.h"
-#include "worker/resume.h"
 
 #define MAX_THREADS 64
 #define MAX_WAIT_US 3000000ULL

@@ -20,8 +20,6 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -29,13 +27,7 @@
 
 #include "base/arch.h"
 #include "base/fd.h"
-#include "plan/plan.h"
 #include "wire/zygote.h"
-#include "worker/confine_worker.h"
-#include "worker/own_fds.h"
-#include "worker/prefault.h"
-#include "worker/private_memory.h"
-#include "worker/threads.h"
 
 #define STACK_SIZE (64u << 10) /* fork() runs unknown handlers of libraries */
 

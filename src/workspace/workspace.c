@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/lock_file.h"
-#include "base/scope.h"
 #include "model/limits.h"
 #include "workspace/workspace_internal.h"
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "changes/collected.h"
+#include "changes/collected_tree.h"
 #include "changes/state_dir.h"
 #include "model/changes.h"
 #include "model/request.h"

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/inode.h"
-#include "base/scope.h"
 #include "changes/node.h"
 #include "model/limits.h"
 #include "workspace/workspace_internal.h"

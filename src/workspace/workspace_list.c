@@ -7,7 +7,6 @@
 
 #include "base/listing.h"
 #include "base/lock_file.h"
-#include "base/scope.h"
 #include "workspace/workspace_internal.h"
 
 static bool is_busy(int dir_fd)

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/record.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "workspace/workspace_internal.h"
 

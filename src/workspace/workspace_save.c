@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/scope.h"
 #include "base/tree_remove.h"
 #include "changes/apply.h"
 #include "changes/changeset_meta.h"

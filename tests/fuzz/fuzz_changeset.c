@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/tree_remove.h"
+#include "changes/apply_plan.h"
 #include "changes/changeset_meta.h"
-#include "changes/journal.h"
 #include "fuzz.h"
 
 static char room[] = "/tmp/fuzz_kept.XXXXXX";

@@ -1,10 +1,10 @@
 /* Bodies of other services' interfaces, from their bytes to a checked request of ours.  The first
  * byte chooses the interface. */
 #include "base/json_read.h"
+#include "dialect/catalog.h"
 #include "dialect/gojudge.h"
 #include "dialect/judge0.h"
 #include "dialect/piston.h"
-#include "dialect/semver.h"
 #include "fuzz.h"
 #include "http/offload.h"
 #include "http/server.h"
@@ -18,18 +18,21 @@ static const struct grant tenant = {
 static struct server server = { .options.callbacks = { "example.org", "example.net:8080" } };
 
 /* A machine that has every language in one version. */
-const struct catalog_row *catalog_find(const struct grant *asked, const char *name,
-                                       const char *selector)
+const struct catalog_row *catalog_find(const struct catalog *catalog, const struct grant *asked,
+                                       const char *name, const char *selector)
 {
     static struct catalog_row row = { .version = "3.11.2", .best = true };
 
+    (void)catalog;
     (void)asked;
     row.language = language_find(name);
     return row.language && semver_matches(row.version, selector) ? &row : NULL;
 }
 
-const struct catalog_row *catalog_at(const struct grant *asked, size_t index)
+const struct catalog_row *catalog_at(const struct catalog *catalog, const struct grant *asked,
+                                     size_t index)
 {
+    (void)catalog;
     (void)asked;
     (void)index;
     return NULL;
@@ -60,6 +63,25 @@ void exchange_reply(struct exchange *x, unsigned int status, const char *type, c
     (void)status;
     (void)type;
     (void)body;
+    abort();
+}
+
+void exchange_reply_texts(struct exchange *x, unsigned int status, const char *type,
+                          struct response_text *const *texts, size_t n)
+{
+    (void)x;
+    (void)status;
+    (void)type;
+    (void)texts;
+    (void)n;
+    abort();
+}
+
+void apart_do(struct exchange *x, bool large, struct apart *a)
+{
+    (void)x;
+    (void)large;
+    (void)a;
     abort();
 }
 
@@ -107,7 +129,7 @@ static void check_request(const json_t *request, struct gojudge_command *command
 static void try_piston(const json_t *body)
 {
     char message[PISTON_MESSAGE_SIZE] = "";
-    const struct catalog_row *row = piston_find(&tenant, body, message);
+    const struct catalog_row *row = piston_find(server.catalog, &tenant, body, message);
     json_t *request = row ? piston_request(&tenant, body, row, message) : NULL;
 
     FUZZ_ASSERT(request || message[0] != '\0');
@@ -123,7 +145,7 @@ static void try_judge0(const json_t *body, bool base64)
     struct catalog_row language = { .version = "" };
     json_t *request = NULL;
 
-    judge0_take_language(&tenant, body, &language, row, &errors);
+    judge0_take_language(&given, &language, row, &errors);
     if (!errors)
         request = judge0_request(&given, &language, row, &errors);
     FUZZ_ASSERT(!request == (errors != NULL));
@@ -140,9 +162,12 @@ static void try_gojudge(const json_t *body)
     size_t i;
 
     json_array_foreach(json_object_get(body, "cmd"), i, given) {
-        struct gojudge_command command = {
-            .given = given, .tenant = &tenant, .dir = strdup("/nowhere"), .dir_lock = -1, .in = -1
-        };
+        struct gojudge_command command = { .given = given,
+                                           .server = &server,
+                                           .tenant = &tenant,
+                                           .dir = strdup("/nowhere"),
+                                           .dir_lock = -1,
+                                           .in = -1 };
         char message[200] = "";
         bool holds = gojudge_hold(&command, message) == 0;
         json_t *request = holds ? gojudge_request(&command, message) : NULL;
@@ -163,6 +188,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const struct json_bounds bounds = { .bytes = 1 << 20, .values = 100000, .depth = 32 };
     json_t *body;
 
+    link_init(&server.stored);
     if (!size)
         return 0;
     body = json_read((const char *)data + 1, size - 1, &bounds,

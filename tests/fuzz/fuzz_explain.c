@@ -2,9 +2,8 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "cli/explain_text.h"
 #include "cli/present.h"
-#include "explain/explain_record.h"
+#include "explain/ending.h"
 #include "fuzz.h"
 
 /* Of the command line, which is not here. */

@@ -1,6 +1,6 @@
 /* What git prints of a repository: every name, change and content lies in the text. */
 #include "fuzz.h"
-#include "lib/git_output.h"
+#include "lib/git_repo.h"
 
 static void read_changes(const char *text, size_t size)
 {

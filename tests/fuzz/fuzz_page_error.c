@@ -1,7 +1,7 @@
 /* The error of a page that init, egress or publish has written: whatever it holds, what the caller
  * gets has a known code and texts that end, without anything that a terminal obeys. */
 #include "fuzz.h"
-#include "sandbox/page_error.h"
+#include "sandbox/mount_below.h"
 
 static void check_text(const char *text, size_t size)
 {

@@ -3,7 +3,6 @@
 #include "fuzz.h"
 #include "model/exclude.h"
 #include "plan/language.h"
-#include "plan/manifest.h"
 #include "work/normalize.h"
 
 /* The first line is a path, the rest are the rules. */

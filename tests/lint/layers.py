@@ -70,7 +70,7 @@ MAY_INCLUDE_ONLY = {
         "job/engine_socket.h",  # its own socket stands beside the engine's
         "plan/policy.h",  # the filter of its fronts
         "sandbox/peer.h",  # which process is at the other end of that socket
-        "session/session_client.h",  # a cell whose token was revoked ends, whatever its grace is
+        "session/session_program.h",  # a cell whose token was revoked ends, whatever its grace is
         "session/session_memory.h",  # sessions count in the memory that is reserved
         "work/work_limits.h",  # what builds and tests may use is reserved, too
         "workspace/workspace.h",  # lists and removes workspaces

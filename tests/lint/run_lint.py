@@ -19,6 +19,7 @@ import doors
 import fields
 import hostile
 import layers
+import loop
 import names
 import selftest
 import tidy
@@ -156,6 +157,7 @@ QUICK = {
     "doors": lambda _build: doors.check(tree.ROOT),
     "fields": lambda _build: fields.check(tree.ROOT),
     "hostile": lambda _build: hostile.check(tree.ROOT),
+    "loop": lambda _build: loop.check(tree.ROOT),
     "python": check_python,
     "shell": check_shell,
     "format": check_format,

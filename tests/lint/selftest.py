@@ -15,6 +15,7 @@ import doors
 import fields
 import hostile
 import layers
+import loop
 import names
 import tidy
 
@@ -50,7 +51,7 @@ CASES = (
     (layers, "src/cli/cli.c", '#include "lib/runner.h"\n', None),
     (layers, "src/cli/cli.c", '#include "store/store.h"\n', None),
     (layers, "src/cli/cli.c", '#include "job/job.h"\n', "lib/runner.h is the way in"),
-    (layers, "src/cli/cli.c", '#include "sandbox/probe.h"\n', "lib/runner.h is the way in"),
+    (layers, "src/cli/cli.c", '#include "sandbox/cgroup.h"\n', "lib/runner.h is the way in"),
     (layers, "src/misc/a.c", "\n", "not in the folder of a layer"),
     (layers, "src/a.c", "\n", "not in the folder of a layer"),
     (layers, "include/other.h", "\n", "only include/sandboxrun.h is public"),
@@ -109,6 +110,13 @@ CASES = (
     (hostile, "src/session/a.c", "renameat(a, b, c, d);\n", "O_CREAT or rename() is reserved"),
     (hostile, "src/mcp/a.c", "fd = mkostemp(path, 0);\n", "O_CREAT or rename() is reserved"),
     (hostile, "src/session/a.c", "json_rename(a); n->renamed(b); link(a);\n", None),
+    (loop, "src/http/a.c", "static void f(void)\n{\n    (void)waitpid(pid, NULL, 0);\n}\n", "a.c:3: f() calls waitpid()"),
+    (loop, "src/dialect/a.c", "int f(int a,\n      int b)\n{\n    return sbr_run(rt, req, &r, err);\n}\n", "f() calls sbr_run()"),
+    (loop, "src/http/a.c", "int f(void)\n{\n    return my_poll(a) + x->select(b); /* poll(c) */\n}\n", None),
+    (loop, "src/http/a.c", "static struct link all = { &all, &all };\n", "'all' can change and belongs to no server"),
+    (loop, "src/mcp/a.c", "void f(void)\n{\n    static unsigned int n;\n}\n", "a.c:3: 'n' can change"),
+    (loop, "src/admit/a.c", "static const char *names[] = { \"a\" };\n", "'names' can change"),
+    (loop, "src/http/a.c", "static const char *const names[N] = { 0 };\nstatic int f(int a);\nstatic const int n = 1;\n", None),
     (doors, "src/dialect/a.c", "f(); r = sbr_request_new(a, b);\n", "a.c:1: sbr_request_new() makes a request past"),
     (doors, "src/mcp/a.c", "\nr = request_from_value(a, &b, c);\n", "a.c:2: request_from_value() makes"),
     (doors, "src/cli/a.c", "r = request_new(a, b);\n", "a.c:1: request_new() makes a request past"),

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "init/collect_trees.h"
+#include "init/collect_files.h"
 #include "monitor/collect_reader.h"
 
 #define OTHER_UID 65534

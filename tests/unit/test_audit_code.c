@@ -1,4 +1,4 @@
-#include "config/audit_code.h"
+#include "config/audit_chain.h"
 
 #include <fcntl.h>
 #include <stdio.h>

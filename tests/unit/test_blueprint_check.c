@@ -1,6 +1,5 @@
 /* Templates that somebody sent: the planner's own are taken, and one that differs in anything is
  * not. */
-#include "plan/blueprint_check.h"
 
 #include "base/text.h"
 #include "plan/blueprint.h"

@@ -1,5 +1,5 @@
 /* The search for a group to make leaves in, in directories that look like a machine's groups. */
-#include "sandbox/cgroup_find.h"
+#include "sandbox/cgroup.h"
 
 #include <fcntl.h>
 #include <ftw.h>

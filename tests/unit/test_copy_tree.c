@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "base/scope.h"
-#include "changes/copy_identity.h"
 #include "copy_fixture.h"
 #include "unit.h"
 

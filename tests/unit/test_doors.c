@@ -337,8 +337,9 @@ static void stop(void *context)
     stopped++;
 }
 
-static bool is_revoked(const char *token_id)
+static bool is_revoked(void *unused, const char *token_id)
 {
+    (void)unused;
     return !strcmp(token_id, "0123456789abcdef");
 }
 
@@ -354,7 +355,7 @@ static bool try_revoked(enum bound bound)
     assert_int_equal(ledger_take(&t.ledger, &t.grant, &(struct need){ .runs = 1 }, stop, NULL,
                                  &held, &t.refusal),
                      0);
-    ledger_end_tokens(&t.ledger, is_revoked);
+    ledger_end_tokens(&t.ledger, is_revoked, NULL);
     assert_int_equal(stopped, 1);
     ledger_give_back(held);
     ledger_close(&t.ledger);

@@ -47,7 +47,8 @@ static void what_shows_nothing_is_shown(void **state)
     sbr_error err;
 
     (void)state;
-    err_set(&err, SBR_E_INVALID, "x", "a%sb", "\xe2\x80\xae\xe2\x80\x8b\xef\xbb\xbf\xf3\xa0\x81\xa1\xc2\xad");
+    err_set(&err, SBR_E_INVALID, "x", "a%sb",
+            "\xe2\x80\xae\xe2\x80\x8b\xef\xbb\xbf\xf3\xa0\x81\xa1\xc2\xad");
     assert_string_equal(err.message, "a???????????????b");
     err_set(&err, SBR_E_INVALID, "x", "%s", "\xc3\xbc \xe2\x80\x93 \xe2\x82\xac \xf0\x9f\x98\x80");
     assert_string_equal(err.message, "\xc3\xbc \xe2\x80\x93 \xe2\x82\xac \xf0\x9f\x98\x80");

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "http/event_log.h"
+#include "http/execution.h"
 
 static void add(struct event_log *log, const char *text)
 {

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/json_read.h"
-#include "model/execute_json.h"
+#include "model/executes.h"
 #include "unit.h"
 
 static json_t *parsed(const char *text)

@@ -17,7 +17,7 @@
 
 #include "base/arch.h"
 #include "bpf_sim.h"
-#include "plan/filter_eval.h"
+#include "plan/filter.h"
 
 #define NUMBERS 520
 

@@ -1,11 +1,11 @@
 /* Indexes as git 2.39 wrote them, in both forms of names, and what is made of them. */
-#include "changes/git_index.h"
+#include "changes/node.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/scope.h"
-#include "base/sha1.h"
+#include "base/sha256.h"
 #include "unit.h"
 
 /* clang-format off */

@@ -1,5 +1,5 @@
 /* What git prints of a repository, whose author chose names and contents. */
-#include "lib/git_output.h"
+#include "lib/git_repo.h"
 
 #include "unit.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "admit/admit_fields.h"
+#include "admit/admit.h"
 #include "admit/grant_check.h"
 #include "unit.h"
 

@@ -1,4 +1,4 @@
-#include "monitor/head_tail.h"
+#include "monitor/capture.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "model/hostname.h"
+#include "model/address.h"
 #include "unit.h"
 
 #define LABEL_63 "a23456789-b23456789-c23456789-d23456789-e23456789-f23456789-abc"

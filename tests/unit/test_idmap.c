@@ -1,4 +1,4 @@
-#include "sandbox/idmap.h"
+#include "sandbox/ids.h"
 
 #include <fcntl.h>
 #include <stdio.h>

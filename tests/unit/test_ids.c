@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sandbox/id_locks.h"
 #include "unit.h"
 
 static char dir[] = "/tmp/id-locks-XXXXXX", file[40];

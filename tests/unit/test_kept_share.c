@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "http/kept_share.h"
+#include "http/execution.h"
 
 #define MIB_BYTES ((size_t)1 << 20)
 #define THINGS 6000

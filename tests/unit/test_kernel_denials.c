@@ -1,4 +1,4 @@
-#include "monitor/kernel_denials.h"
+#include "monitor/monitor.h"
 
 #include <unistd.h>
 

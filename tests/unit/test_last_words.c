@@ -1,4 +1,4 @@
-#include "explain/last_words.h"
+#include "explain/ending.h"
 
 #include <stdio.h>
 #include <string.h>

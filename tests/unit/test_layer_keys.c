@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/tree_remove.h"
-#include "job/job_layers.h"
 #include "job/job_trees.h"
 #include "unit.h"
 

@@ -355,8 +355,9 @@ static void stop(void *context)
 
 static const char *revoked = "";
 
-static bool is_revoked(const char *token_id)
+static bool is_revoked(void *unused, const char *token_id)
 {
+    (void)unused;
     assert_string_not_equal(token_id, "");
     return !strcmp(token_id, revoked);
 }
@@ -380,18 +381,18 @@ static void what_a_revoked_token_holds_is_stopped_once(void **state)
     assert_int_equal(ledger_take(&ledger, &a, &need, stop, &later, &held[5], &refusal), 0);
     gives_back.held = take_ptr(held[1]);
     ledger_set_stop(held[5], NULL, NULL);
-    ledger_end_tokens(&ledger, is_revoked);
+    ledger_end_tokens(&ledger, is_revoked, NULL);
     assert_int_equal(of_a.times + gives_back.times + of_b.times, 0);
     revoked = "of-a";
     for (int i = 0; i < 3; i++)
-        ledger_end_tokens(&ledger, is_revoked);
+        ledger_end_tokens(&ledger, is_revoked, NULL);
     assert_int_equal(of_a.times, 1);
     assert_int_equal(gives_back.times, 1);
     assert_int_equal(of_b.times + of_local.times + later.times, 0);
     assert_int_equal(ledger_used(&ledger, "a").runs, 3);
     ledger_set_stop(held[5], stop, &later); /* from now on it can be */
     for (int i = 0; i < 3; i++)
-        ledger_end_tokens(&ledger, is_revoked);
+        ledger_end_tokens(&ledger, is_revoked, NULL);
     assert_int_equal(later.times, 1);
     assert_int_equal(of_a.times, 1);
     for (size_t i = 0; i < ARRAY_LEN(held); i++)

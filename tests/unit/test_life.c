@@ -1,4 +1,5 @@
-/* The lives of connections: each state under each event, against a picture of its own. */
+/* The lives of connections and of executions: each state under each event, against a picture of
+ * its own. */
 #include <string.h>
 
 #include "http/life.h"
@@ -78,12 +79,58 @@ static void test_each_ends(void **unused)
     }
 }
 
+static const char run_states[] = "-QCRSEO";
+static const char *const run_picture[RUN_STATES] = {
+    [RUN_NEVER] = ".....",   [RUN_QUEUED] = "RQCE.",   [RUN_CALLED_OFF] = "SCCE.",
+    [RUN_RUNNING] = "RQSE.", [RUN_STOPPING] = "SCSE.", [RUN_ENDED] = "....O",
+    [RUN_OVER] = ".....",
+};
+
+static void test_each_cell_of_a_run(void **unused)
+{
+    (void)unused;
+    for (unsigned int at = 0; at < RUN_STATES; at++) {
+        assert_int_equal(strlen(run_picture[at]), RUN_EVENTS);
+        for (unsigned int event = 0; event < RUN_EVENTS; event++) {
+            enum run_state state = (enum run_state)at;
+            bool taken = life_take_run(&state, (enum run_event)event);
+
+            assert_int_equal(taken, run_picture[at][event] != '.');
+            if (taken)
+                assert_int_equal(run_states[state], run_picture[at][event]);
+            else
+                assert_int_equal(state, at);
+            if (!taken)
+                assert_true(strlen(life_run_reason((enum run_event)event)) > 10);
+        }
+    }
+}
+
+/* What a reader of a run sees: it is over once, behind its result, and stays begun. */
+static void test_ends_of_a_run(void **unused)
+{
+    (void)unused;
+    for (unsigned int at = RUN_QUEUED; at <= RUN_STOPPING; at++) {
+        enum run_state state = (enum run_state)at;
+
+        assert_false(life_take_run(&state, RUN_SETTLE));
+        assert_true(life_take_run(&state, RUN_RESULT));
+        assert_false(life_take_run(&state, RUN_RESULT));
+        assert_false(life_take_run(&state, RUN_CANCEL));
+        assert_true(life_has_begun(state) && !life_is_cancelled(state));
+        assert_true(life_take_run(&state, RUN_SETTLE));
+        assert_int_equal(state, RUN_OVER);
+    }
+    assert_true(life_is_cancelled(RUN_CALLED_OFF) && !life_has_begun(RUN_CALLED_OFF));
+    assert_true(life_is_cancelled(RUN_STOPPING) && life_has_begun(RUN_STOPPING));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_cell),
-        cmocka_unit_test(test_ways),
-        cmocka_unit_test(test_each_ends),
+        cmocka_unit_test(test_each_cell),     cmocka_unit_test(test_ways),
+        cmocka_unit_test(test_each_ends),     cmocka_unit_test(test_each_cell_of_a_run),
+        cmocka_unit_test(test_ends_of_a_run),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

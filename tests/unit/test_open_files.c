@@ -1,4 +1,4 @@
-#include "init/open_files.h"
+#include "init/disk_usage.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "base/pace.h"
+#include "base/loop.h"
 
 #include "unit.h"
 

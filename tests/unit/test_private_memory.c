@@ -1,5 +1,5 @@
 /* Memory that a process shares with its copies, before and after private_memory_take(). */
-#include "worker/private_memory.h"
+#include "worker/worker.h"
 
 #include <string.h>
 #include <sys/auxv.h>

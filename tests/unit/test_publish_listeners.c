@@ -1,4 +1,4 @@
-#include "sandbox/publish_listeners.h"
+#include "sandbox/publish_process.h"
 
 #include <netinet/in.h>
 #include <sys/socket.h>

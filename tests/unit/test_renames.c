@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "changes/renames.h"
+#include "changes/compare.h"
 #include "tree_pair.h"
 #include "unit.h"
 

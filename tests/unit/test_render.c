@@ -1,5 +1,5 @@
 /* Pages at a terminal: no sign of Markdown is left, and no line is wider than it. */
-#include "cli/render.h"
+#include "cli/present.h"
 
 #include <string.h>
 

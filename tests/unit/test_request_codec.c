@@ -1,4 +1,4 @@
-#include "model/request_codec.h"
+#include "model/request.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/err.h"
-#include "dialect/semver.h"
+#include "dialect/catalog.h"
 
 static const struct {
     const char *version, *selector;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/scope.h"
-#include "explain/sensitive.h"
+#include "explain/denial_text.h"
 #include "unit.h"
 
 static void check(const char *literal, const char *text, const char *expected)

@@ -1,5 +1,5 @@
 /* SHA-1, against the vectors of FIPS 180. */
-#include "base/sha1.h"
+#include "base/sha256.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* The conversation with systemd, against a peer of our own. */
-#include "sandbox/systemd.h"
 
 #include <fcntl.h>
 #include <poll.h>

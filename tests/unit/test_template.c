@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "plan/template_literal.h"
 #include "unit.h"
 
 /* A template with at most four values; the output is compared and given back. */

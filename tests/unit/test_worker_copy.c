@@ -12,8 +12,7 @@
 
 #include "unit.h"
 #include "wire/zygote.h"
-#include "worker/own_fds.h"
-#include "worker/threads.h"
+#include "worker/worker.h"
 
 #define N 3
 #define END_S 20 /* then the alarm ends a test that hangs */

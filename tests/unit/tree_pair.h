@@ -4,7 +4,7 @@
 
 #include <sys/stat.h>
 
-#include "changes/collected.h"
+#include "changes/collected_tree.h"
 #include "model/changes.h"
 
 struct tree_pair {
