@@ -77,6 +77,20 @@ void visitor_close(struct visitor *v)
     over = true;
 }
 
+/* The conversation is about no execution. */
+void execution_was_read(struct execution *e, uint64_t next)
+{
+    (void)e;
+    (void)next;
+    abort();
+}
+
+void execution_was_left(struct execution *e)
+{
+    (void)e;
+    abort();
+}
+
 /* Says back what it is sent; null ends the conversation. */
 static void answer(struct websocket *w, const json_t *message)
 {
