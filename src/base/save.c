@@ -238,16 +238,6 @@ void save_file_done(struct save_file *f)
     *f = SAVE_FILE_NONE;
 }
 
-int save_file_put(const char *path, const struct save_trees *trees, const void *data, size_t len,
-                  sbr_error *err)
-{
-    scoped_save_file struct save_file f = SAVE_FILE_NONE;
-
-    if (save_file_open(&f, path, trees, err) < 0)
-        return err->code;
-    return save_file_write(&f, data, len, err);
-}
-
 int save_dir_open(const char *path, const struct save_trees *trees, bool make, sbr_error *err)
 {
     struct way way = walk(path, trees, make);

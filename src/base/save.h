@@ -59,10 +59,6 @@ int save_file_write(struct save_file *f, const void *data, size_t len, sbr_error
 void save_file_done(struct save_file *f);
 #define scoped_save_file __attribute__((cleanup(save_file_done)))
 
-/* All of it for a text that is there already. */
-int save_file_put(const char *path, const struct save_trees *trees, const void *data, size_t len,
-                  sbr_error *err) must_check;
-
 /* A directory that gets files, by the same rules; `make`: it and those above it.  -1 with the
  * error. */
 int save_dir_open(const char *path, const struct save_trees *trees, bool make, sbr_error *err)

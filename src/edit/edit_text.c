@@ -337,8 +337,3 @@ bool edit_text_down(struct edit_text *t)
     go_to(t, end + 1, column);
     return true;
 }
-
-bool edit_text_is_one_line(const struct edit_text *t)
-{
-    return !t->text.len || !memchr(t->text.data, '\n', t->text.len);
-}

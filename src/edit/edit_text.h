@@ -57,7 +57,6 @@ bool edit_text_undo(struct edit_text *t);
 /* Where the line of the cursor begins and ends. */
 size_t edit_text_line_begin(const struct edit_text *t);
 size_t edit_text_line_end(const struct edit_text *t);
-bool edit_text_is_one_line(const struct edit_text *t);
 /* Bytes and columns of the character at `text`, with what combines with it. */
 size_t edit_character(const char *text, size_t left, unsigned int *ret_columns);
 

@@ -143,16 +143,6 @@ bool mcp_call_watch_stop(struct mcp_call *call, int stop_fd)
     return goes_on;
 }
 
-bool mcp_call_is_cancelled(struct mcp_call *call)
-{
-    bool cancelled;
-
-    pthread_mutex_lock(&call->peer->lock);
-    cancelled = call->cancelled;
-    pthread_mutex_unlock(&call->peer->lock);
-    return cancelled;
-}
-
 void mcp_call_cancel(struct mcp_call *call)
 {
     call->cancelled = true;

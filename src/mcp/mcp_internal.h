@@ -131,7 +131,6 @@ bool mcp_call_watch_job(struct mcp_call *call, sbr_job *job);
 bool mcp_call_watch_session(struct mcp_call *call, sbr_session *session);
 /* The same for an eventfd; -1: no more. */
 bool mcp_call_watch_stop(struct mcp_call *call, int stop_fd);
-bool mcp_call_is_cancelled(struct mcp_call *call);
 /* Under peer->lock. */
 void mcp_call_cancel(struct mcp_call *call);
 

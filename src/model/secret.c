@@ -255,15 +255,6 @@ void secrets_wipe_values(struct secrets *secrets)
     secrets->proxy.credentials = NULL;
 }
 
-int secrets_open(const struct secrets *secrets, struct network *network, sbr_error *err)
-{
-    for (size_t i = 0; i < secrets->n; i++)
-        for (size_t k = 0; k < secrets->at[i].n_hosts; k++)
-            if (network_add_rule(network, &secrets->at[i].hosts[k], err) < 0)
-                return err->code;
-    return 0;
-}
-
 static char draw_one(char was, unsigned char chance, bool hex)
 {
     if (was >= '0' && was <= '9')

@@ -94,8 +94,6 @@ int secrets_check_text(const char *text, sbr_error *err) must_check;
 /* Refuses names that nothing has resolved. */
 int secrets_check(const struct secrets *secrets, sbr_error *err) must_check;
 const struct secret *secrets_find(const struct secrets *secrets, const char *name);
-/* The rules that a stage with these secrets needs: their hosts. */
-int secrets_open(const struct secrets *secrets, struct network *network, sbr_error *err) must_check;
 /* Draws placeholders of the same shape, new each time. */
 int secrets_draw(struct secrets *secrets, sbr_error *err) must_check;
 

@@ -25,11 +25,6 @@ int check_kind_from_name(const char *name)
     return -1;
 }
 
-const char *check_kind_name(size_t i)
-{
-    return i < N_KINDS ? kind_names[i] : NULL;
-}
-
 static bool parse_number(const char *text, size_t len, double *ret)
 {
     char copy[64], *end;

@@ -24,7 +24,6 @@ struct check {
 
 /* The kind by its name; -1: there is none. */
 int check_kind_from_name(const char *name);
-const char *check_kind_name(size_t i); /* NULL past the last */
 /* A decimal number that is not negative, as in 0.001 or 1e-6. */
 int check_parse_tolerance(const char *text, double *ret, sbr_error *err) must_check;
 

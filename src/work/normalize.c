@@ -224,11 +224,6 @@ static const struct {
 
 #define N (sizeof(normalizers) / sizeof(*normalizers))
 
-const char *normalize_name(size_t i)
-{
-    return i < N ? normalizers[i].name : NULL;
-}
-
 static int find(const char *word, size_t len)
 {
     for (size_t i = 0; i < N; i++)

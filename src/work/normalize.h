@@ -7,7 +7,6 @@
 
 /* Names of normalisers with blanks, commas or line ends between them; *ret is one bit for each. */
 int normalize_parse(const char *text, unsigned int *ret, sbr_error *err) must_check;
-const char *normalize_name(size_t i); /* NULL past the last */
 /* Adds the text to `out`; what it adds stays as it is when it is normalised again. */
 int normalize_text(unsigned int which, const char *text, size_t len, struct buf *out);
 

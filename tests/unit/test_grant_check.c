@@ -418,6 +418,39 @@ static void a_host_of_the_grant_that_is_none_is_an_error(void **state)
     request_free(req);
 }
 
+/* A name that begins with one of the token's is another name. */
+static void secrets_are_those_that_the_token_names(void **state)
+{
+    static const struct {
+        const char *name;
+        bool local, passes;
+    } rows[] = { { "KEY", false, true },   { "TOKEN", false, true },  { "OTHER", false, false },
+                 { "TOKE", false, false }, { "KEY_2", false, false }, { "OTHER", true, true } };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct grant grant = make_grant(&(struct net){ .mode = NETWORK_NONE });
+        struct config config = make_config(NULL);
+        sbr_request *req = make_request(NULL);
+        struct refusal refusal = { 0 };
+        char text[64];
+        int r;
+
+        if (rows[i].local)
+            grant_init_local(&grant);
+        else
+            snprintf(grant.secrets, sizeof(grant.secrets), "KEY,TOKEN");
+        snprintf(text, sizeof(text), "%s=0123456789abcdef:api.test", rows[i].name);
+        assert_int_equal(secrets_add_text(&req->secrets, text, &refusal.err), 0);
+        r = grant_check(&grant, &config, req, &refusal);
+        if (rows[i].passes)
+            assert_int_equal(r, 0);
+        else
+            assert_bound(r, &refusal, BOUND_HOSTS, "secrets", rows[i].name);
+        request_free(req);
+    }
+}
+
 static void the_local_user_has_what_it_asks_for(void **state)
 {
     struct config config = make_config(NULL);
@@ -450,6 +483,7 @@ int main(void)
         cmocka_unit_test(a_policys_network_widens_no_grant),
         cmocka_unit_test(a_policy_that_is_none_is_an_error),
         cmocka_unit_test(a_host_of_the_grant_that_is_none_is_an_error),
+        cmocka_unit_test(secrets_are_those_that_the_token_names),
         cmocka_unit_test(the_local_user_has_what_it_asks_for),
     };
 
