@@ -586,6 +586,8 @@ export interface Schemas {
     outcome: "passed" | "failed" | "skipped" | "error";
     time_ms: number | null;
     message: string | null;
+    /** of a failure that the sandbox had a part in: what was refused, and the option that it wants */
+    denial: string | null;
     file: string | null;
     line: number | null;
     [field: string]: unknown;
