@@ -416,7 +416,7 @@ static void cancel(struct mcp_peer *peer, const json_t *params)
     pthread_mutex_unlock(&peer->lock);
 }
 
-/* The answer to a request of ours; any other is ignored. */
+/* The first answer to a request of ours; any other is ignored. */
 static void take_answer(struct mcp_peer *peer, const struct mcp_message *message)
 {
     const char *id = json_string_value(message->id);
@@ -424,6 +424,7 @@ static void take_answer(struct mcp_peer *peer, const struct mcp_message *message
 
     pthread_mutex_lock(&peer->lock);
     if (id && json_object_get(peer->awaited, id)) {
+        json_object_del(peer->awaited, id);
         json_object_set_new(peer->answers, id, result ? json_deep_copy(result) : json_null());
         pthread_cond_broadcast(&peer->woken);
     }

@@ -91,7 +91,7 @@ def test_a_program_is_compiled_once(cache):
 
 def test_the_list_has_clean_columns(cache):
     first, second = cache.add("one"), cache.add("two")
-    cache.age(first, OLD)
+    cache.age(first, OLD + 60)
     done = cache.command()
     title, newest, oldest = done.stdout.decode().splitlines()
     assert title.split() == ["KIND", "KEY", "SIZE", "FILES", "IDLE", "ABOUT"]

@@ -92,15 +92,17 @@ def test_who_ignores_the_end_of_children_learns_of_it_too(tmp_path):
 def test_a_run_that_has_begun_is_not_to_be_repeated_when_its_engine_dies(tmp_path):
     warm = engines.Engine(tmp_path / "e", options=["--warm", "python", "--park-min", "1"])
     with warm, gateway.Gateway(tmp_path / "g", env=warm.variables()) as http:
+        slow = {"language": "python", "code": f"import ctypes; ctypes.CDLL(None).prctl(15, b'{tmp_path.name[-15:]}')\n{SLOW}"}
+        begun = lambda: sum(gateway.name_of(pid) == tmp_path.name[-15:] for pid in engines.descendants(warm.process.pid))
         warm.parked(lambda: http.run({"language": "python", "code": "pass"}))
         assert warm.wait_full()
-        where = http.ask("POST", "/v1/executions", {"language": "python", "code": SLOW}, Prefer="respond-async").headers["Location"]
+        where = http.ask("POST", "/v1/executions", slow, Prefer="respond-async").headers["Location"]
         assert engines.within(SOON, lambda: http.ask("GET", where).json()["status"] == "running") and warm.wait_full()
         with contextlib.closing(http.connect()) as connection:
-            connection.request("POST", "/v1/executions", json.dumps({"language": "python", "code": SLOW}),
-                               {"Content-Type": "application/json"})
+            connection.request("POST", "/v1/executions", json.dumps(slow), {"Content-Type": "application/json"})
             states = lambda: [one["status"] for one in http.ask("GET", "/v1/executions").json()["executions"][:2]]
             assert engines.within(SOON, lambda: states() == ["running"] * 2), states()
+            assert engines.within(SOON, lambda: begun() == 2), begun()
             assert sum(pool["leased"] for pool in warm.status()["pools"]) == 2, warm.status()
             assert not warm.kill()
             reply = gateway.Reply(connection.getresponse())
