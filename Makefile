@@ -99,7 +99,7 @@ check-diagnosis: ## record anew what the real tools say of each mistake, show wh
 	@$(PYTHON) -B tests/record_diagnosis.py $(TABLES)
 
 check-suites: ## real projects with their own tests; the tables of languages over HTTP and the SDKs; /docs in Chromium
-	@tools/packages.sh browser
+	@tools/packages.sh suites
 	@$(MAKE) --no-print-directory all
 	@cd tests && $(PYTHON) -B real_suites.py $(SUITES)
 	@SBR_WHOLE_TABLE=1 SBR_BROWSER=1 SBR_MUST_WORK=1 $(PYTHON) tests/run.py --suite blackbox \

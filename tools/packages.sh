@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs the Debian packages that a task needs and that are missing.
 #
-#   tools/packages.sh build|check|browser|hosts|bench|diagrams
+#   tools/packages.sh build|check|suites|hosts|bench|diagrams
 #   tools/packages.sh unpack DIR PACKAGE...   without installing them, with all that they need and that is missing
 #
 # Says nothing when all are there.  Without the right to install it prints the command to run.
@@ -10,11 +10,13 @@ set -euo pipefail
 build=(gcc libc6-dev linux-libc-dev make meson musl-tools ninja-build pkg-config python3
     libcyaml-dev libexpat1-dev libjansson-dev libmicrohttpd-dev libmnl-dev libnftnl-dev libnghttp2-dev
     libseccomp-dev libsodium-dev libsqlite3-dev libssl-dev libwslay-dev libyaml-dev)
-check=("${build[@]}" bash bats bubblewrap busybox-static bzip2 chafa clang clang-format clang-tidy cpio cppcheck crun curl docker-registry g++ gcovr git
+check=("${build[@]}" bash bats bubblewrap busybox-static bzip2 chafa clang clang-format clang-tidy cpio cppcheck crun curl docker-registry g++ gcovr gdb git
     iproute2 libclang-rt-14-dev libcmocka-dev openssl procps prometheus python3-jsonschema
     python3-matplotlib python3-nbformat python3-numpy python3-pandas python3-pil python3-pyte python3-pytest python3-requests python3-setuptools python3-wheel python3-yaml qemu-system-x86 runc
     shellcheck skopeo strace tmux util-linux xz-utils zstd)
-browser=("${check[@]}" chromium)
+# Debian's `check` is a library for tests in C.
+suites=("${check[@]}" autoconf automake check chromium cmake dpkg-dev libmodule-build-perl libtest-deep-perl libtest-exception-perl
+    libtest-fatal-perl libtool lua-busted phpunit r-cran-testthat ruby-minitest ruby-rspec)
 hosts=("${check[@]}" apparmor docker.io gcc-aarch64-linux-gnu libc6-dev-arm64-cross mmdebstrap podman
     qemu-system-arm)
 bench=("${build[@]}" bubblewrap crun iproute2 python3-jupyter-client runc)
@@ -98,11 +100,11 @@ fi
 case "${1-}" in
 build) wanted=("${build[@]}") ;;
 check) wanted=("${check[@]}") && want_toolchains ;;
-browser) wanted=("${browser[@]}") && want_toolchains ;;
+suites) wanted=("${suites[@]}") && want_toolchains ;;
 hosts) wanted=("${hosts[@]}") && want_toolchains ;;
 bench) wanted=("${bench[@]}") && want_toolchains ;;
 diagrams) wanted=("${diagrams[@]}") ;;
-*) die 'usage: tools/packages.sh build|check|browser|hosts|bench|diagrams' ;;
+*) die 'usage: tools/packages.sh build|check|suites|hosts|bench|diagrams' ;;
 esac
 
 # Elsewhere the names differ; the build itself then says what it lacks.
